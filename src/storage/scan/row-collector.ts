@@ -14,13 +14,19 @@
  */
 import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
-import { compareBytes, copyBytes, emptyBytes } from '../../base/bytes.js'
+import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import { keySuffixBytes, rowEndOf } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
-import { addEntries, entryEndAt } from '../sstable/blocks/row-entries.js'
+import type { BlockCache } from '../sstable/blocks/block-cache.js'
+import {
+  addEntries,
+  entriesBytes,
+  entryEndAt,
+  writeEntries,
+} from '../sstable/blocks/row-entries.js'
 
 /** Page size in bytes; a row that does not fit gets a page of its own. */
 const pageBytes = 16 * 1024
@@ -351,6 +357,37 @@ export class RowCollector implements RowTarget, RowCells {
    */
   dropFrom(from: number): void {
     this.cells.length = from
+  }
+
+  /**
+   * Copies the cells from index `from` on, as adjacent entries, to memory of the cache
+   * (`cache.copies`), for reads from a sequence on. Returns the length of the entries; 0: they are
+   * not kept.
+   */
+  keepCopy(from: number, sequence: number, cache: BlockCache): number {
+    const { cells } = this
+    const bytes = entriesBytes(cells, from)
+    // The cache may evict the block of a cell that is not copied yet.
+    this.copyPending()
+    if (bytes === 0 || !cache.reserveCopy(bytes, sequence)) return 0
+    writeEntries(this.page, cells, from, cache.copies.memory, cache.copies.start)
+    return bytes
+  }
+
+  /** Whether the cells from index `from` on are those of a row. */
+  hasCells(from: number, { page, cells }: CollectedRow): boolean {
+    const own = this.cells.slice(from)
+    if (own.length !== cells.length) return false
+    for (let i = 1; i < own.length; i += numbersPerCell) {
+      if (own[i + 1] - own[i] !== cells[i + 1] - cells[i]) return false
+      if (!equalBytes(this.page, own[i], own[i + 2], page, cells[i], cells[i + 2])) return false
+    }
+    return true
+  }
+
+  /** Index behind the numbers of the cells. */
+  get cellsEnd(): number {
+    return this.cells.length
   }
 
   /**

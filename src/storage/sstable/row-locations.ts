@@ -2,7 +2,8 @@
  * Locations of rows: a small hash table that leads a repeated get of a row directly to its first
  * entry. This bypasses the choice of SSTables, their filters, the index and the search in the
  * block. A location may also have the address of the whole row in the memory of a cached block
- * ({@link BlockAddresses}), which bypasses the block and its cursor too.
+ * ({@link BlockAddresses}), which bypasses the block and its cursor too. Or the address is that of
+ * a copy ({@link RowCopies}), which has the newest cells of the row from all sources.
  *
  * A location is valid for one set of SSTables, identified by a number that is never reused. It
  * states that no other SSTable of the set can hold the row (or the column: these have a set number
@@ -26,10 +27,15 @@ const bytesPerPlace = numbersPerPlace * 4
 
 const blockBits = 24
 const blockMax = (1 << blockBits) - 1
-const tableMax = 0xff
+const tableMax = 0xfe
+/** In place of SSTable and block, where only a copy is known. */
+const nowhere = -1
+
+/** Bit of a generation in a bucket: the address is that of a copy. */
+const copyBit = 1 << 30
 
 export class RowLocations {
-  /** Result of {@link find}: index of the SSTable in its set. */
+  /** Result of {@link find}: index of the SSTable in its set; above all of them: unknown. */
   table = 0
   /** Result of {@link find}: index of the block in the SSTable. */
   block = 0
@@ -41,6 +47,8 @@ export class RowLocations {
    */
   address = 0
   generation = 0
+  /** Result of {@link find}: whether the address is that of a copy. */
+  isCopy = false
   /** Result of {@link find}: offset of the row's first entry in the memory at the address. */
   start = 0
   /** Result of {@link find}: length of all entries of the row in bytes. */
@@ -85,7 +93,8 @@ export class RowLocations {
     this.block = where & blockMax
     this.slot = places[at + 3]
     this.address = places[at + 4]
-    this.generation = places[at + 5]
+    this.generation = places[at + 5] & ~copyBit
+    this.isCopy = (places[at + 5] & copyBit) !== 0
     this.start = places[at + 6]
     this.length = places[at + 7]
     return true
@@ -110,6 +119,36 @@ export class RowLocations {
     places![at + 5] = generation
     places![at + 6] = start
     places![at + 7] = length
+  }
+
+  /** Adds the address of a copy of a row. REQUIRES as {@link noteRow}. */
+  noteCopy(
+    hash: Hash64,
+    tablesId: number,
+    address: number,
+    generation: number,
+    start: number,
+    length: number,
+  ): void {
+    if (this.capacity === 0) return
+    const places = this.roomyPlaces()
+    let at = placeWith(places, hash, tablesId)
+    if (at < 0) {
+      at = this.makePlace(places, hash, tablesId)
+      places[at] = hash.high
+      places[at + 1] = tablesId
+      places[at + 2] = nowhere
+    }
+    places[at + 4] = address
+    places[at + 5] = generation | copyBit
+    places[at + 6] = start
+    places[at + 7] = length
+  }
+
+  /** Forgets the copy of a row, because a cell of the row is written. */
+  forgetCopy(hash: Hash64, tablesId: number): void {
+    if (this.places !== undefined) forgetIn(this.places, hash, tablesId)
+    if (this.smaller !== undefined) forgetIn(this.smaller, hash, tablesId)
   }
 
   /** Adds the location of a row's first entry. A location with too large numbers is left out. */
@@ -164,6 +203,15 @@ export class RowLocations {
 /** Number of buckets of the first table, and the factor of its growth. */
 const firstCapacity = 4096
 const growth = 4
+
+/** Forgets the copies in both buckets of a hash: an older location of the row may be the second. */
+function forgetIn(places: Int32Array, hash: Hash64, tablesId: number): void {
+  const first = placeOf(places, hash, tablesId)
+  for (let at = first; at <= first + numbersPerPlace; at += numbersPerPlace) {
+    const isRow = places[at] === hash.high && places[at + 1] === tablesId
+    if (isRow && (places[at + 5] & copyBit) !== 0) places[at + 5] = 0
+  }
+}
 
 /** Offset of the place of a location in `places`; -1: there is none. */
 function placeWith(places: Int32Array, hash: Hash64, tablesId: number): number {

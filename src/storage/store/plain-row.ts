@@ -1,13 +1,21 @@
 /**
- * Finds a plain row in the memory of a cached block, by the marks of the block. Such a row can be
- * copied as it lies there, without a cursor and without the rules.
+ * Finds a plain row in the memory of a cached block, by the marks of the block or by its address,
+ * or a copy of a row. Such a row can be copied as it lies there, without a cursor and without the
+ * rules.
  *
  * Failure behaviour: lengths are compared with the block before use. A row whose lengths contradict
  * the block is not found; a cursor reports it (`ERR_CORRUPTION`).
  */
 import { emptyBytes, equalBytes } from '../../base/bytes.js'
-import { entryOffset, findEntry, plainRowCells, type Block } from '../sstable/blocks/block.js'
-import { frequencyMax } from '../sstable/blocks/block-cache.js'
+import {
+  addressHitsMax,
+  entryOffset,
+  findEntry,
+  plainRowCells,
+  type Block,
+} from '../sstable/blocks/block.js'
+import { frequencyMax, type BlockCache } from '../sstable/blocks/block-cache.js'
+import { copySequence } from '../sstable/blocks/row-copies.js'
 import { keyStartAt, RowEntries } from '../sstable/blocks/row-entries.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
@@ -35,6 +43,40 @@ export class PlainRow {
     if (block === undefined) return false
     const slot = findEntry(block, row, length)
     return slot < block.count && this.take(table, block, slot, row, length)
+  }
+
+  /** Finds the row by the address at its location, which has to be found. */
+  findAddressed(table: SsTableReader, row: Buffer, length: number): boolean {
+    const { cache, counters, hits } = table
+    const { rows } = cache
+    if (rows.isCopy || !this.readAddress(cache, row, length)) return false
+    counters.cacheHits++
+    if (hits[rows.block] < addressHitsMax) hits[rows.block]++
+    return true
+  }
+
+  /**
+   * Finds a copy of the row by the address at its location, which has to be found: all cells of the
+   * row that a read at `readPoint` sees. The hit counts for `table`.
+   */
+  findCopy(table: SsTableReader, row: Buffer, length: number, readPoint: number): boolean {
+    const { cache, counters } = table
+    if (!cache.rows.isCopy || !this.readAddress(cache, row, length)) return false
+    if (copySequence(this.buffer, this.start) > readPoint) return false
+    counters.cacheHits++
+    return true
+  }
+
+  private readAddress({ addresses, rows }: BlockCache, row: Buffer, length: number): boolean {
+    const buffer = addresses.find(rows.address, rows.generation)
+    if (buffer === undefined) return false
+    const { start } = rows
+    const key = keyStartAt(buffer, start)
+    if (!equalBytes(buffer, key, key + length, row, 0, length)) return false
+    this.buffer = buffer
+    this.start = start
+    this.end = start + rows.length
+    return true
   }
 
   /** As {@link find}, for a row that may begin in `slot` of block `index`. */

@@ -28,12 +28,10 @@ import { bytesPerReadRun, bytesPerScannedRun } from '../compaction/by-reads.js'
 import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import { isVisiblePut } from '../cell/plain-put.js'
 import { asksForNewest, type StoreQuery } from '../scan/query.js'
+import type { RowCollector } from '../scan/row-collector.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
-import { addressHitsMax } from '../sstable/blocks/block.js'
-import { keyStartAt } from '../sstable/blocks/row-entries.js'
 import type { SsTableReader } from '../sstable/reader.js'
-import type { RowLocations } from '../sstable/row-locations.js'
 import type { FamilySettings } from './family-settings.js'
 import { PlainRow } from './plain-row.js'
 import { RowProbe } from './row-probe.js'
@@ -61,9 +59,11 @@ export class SourceSelection implements StoreRowRead {
   isColumn = false
   /**
    * The whole row in the memory of a block, `whole[wholeStart, wholeEnd)`. The cursors chosen have
-   * other cells of the row.
+   * other cells of the row; a copy has all of them.
    */
   whole: Buffer | undefined = undefined
+  /** Whether the whole row is a copy that an earlier read has kept. */
+  isCopy = false
   wholeStart = 0
   wholeEnd = 0
   private readonly plain = new PlainRow()
@@ -93,6 +93,10 @@ export class SourceSelection implements StoreRowRead {
   /** Hash of the wanted row or column with its terminator, the key of locations. */
   private readonly hash = new Hash64()
   private hashed = false
+  /** Whether the location of the row was found; the fields of `RowLocations` have it. */
+  private isLocated = false
+  /** Number of memtables that have the row. */
+  private memtableCount = 0
   /** Indexes of the SSTables that may hold the row. */
   private readonly candidates: number[] = []
 
@@ -127,15 +131,18 @@ export class SourceSelection implements StoreRowRead {
     this.columnLength = 0
     this.isColumn = false
     this.whole = undefined
+    this.isCopy = false
     if (columns !== undefined) this.addColumn(columns)
     const hasTables = sources.tables.length > 0
     this.mayLeaveOut = hasTables && this.isNewest && this.isColumn
     this.rowHashed = false
+    this.hashed = false
+    if (hasTables && this.findLocation(sources) && this.findCopy(sources)) return
     this.seekMemtables(sources)
+    this.memtableCount = this.chosen.length
     if (hasTables) {
       // A marker may mask the version found, so that an older version is wanted.
       if (this.deletes > 0) this.mayLeaveOut = false
-      this.hashed = false
       if (!this.chooseLocated(sources)) this.chooseTables(sources)
     }
     // A marker of the family affects every column.
@@ -229,17 +236,58 @@ export class SourceSelection implements StoreRowRead {
     assert(!startsWith(cursor, this.row, this.rowEnd), 'a memtable left out has nothing of the row')
   }
 
+  private findLocation(sources: StoreSources): boolean {
+    this.hashWanted()
+    const { rows } = sources.tables[0].cache
+    this.isLocated = rows.find(this.hash, this.locationSet(sources))
+    return this.isLocated
+  }
+
+  /** Finds a copy of the row, which needs no other source. */
+  private findCopy({ tables }: StoreSources): boolean {
+    const { plain, readPoint, row, rowEnd } = this
+    if (!this.takesWhole || !plain.findCopy(tables[0], row, rowEnd, readPoint)) return false
+    this.isCopy = true
+    this.setWhole()
+    return true
+  }
+
+  /**
+   * Keeps a copy of the row, whose cells the collector has from index `from` on: all of them plain
+   * puts, one of each column. Nothing is kept unless the read saw the newest state of the store.
+   */
+  keepCopy(collector: RowCollector, from: number): void {
+    const { cursors, readPoint, store } = this
+    const { sources } = cursors
+    const { mode, settings } = this
+    if (!this.takesWhole || !mode.cacheBlocks || !settings.blockCache) return
+    // A row of one SSTable is found by its location.
+    if (this.chosen.length < 2 && this.memtableCount === 0) return
+    if (sources.tables.length === 0 || sources !== store.sources) return
+    if (readPoint === Number.MAX_SAFE_INTEGER || !store.isNewestAt(readPoint)) return
+    const { cache } = sources.tables[0]
+    const length = collector.keepCopy(from, readPoint, cache)
+    if (length === 0) return
+    const { addresses, copies, rows } = cache
+    const { address, start } = copies
+    const generation = addresses.generationOf(address)
+    rows.noteCopy(this.hash, this.locationSet(sources), address, generation, start, length)
+    store.copiedRows.noteCopy()
+  }
+
   /** Chooses the SSTable at the remembered location of the row; false if there is none. */
   private chooseLocated(sources: StoreSources): boolean {
     const { tables } = sources
     const { rows } = tables[0].cache
-    this.hashWanted()
-    if (!rows.find(this.hash, this.locationSet(sources))) return false
+    if (!this.isLocated) return false
     const { table, block, slot } = rows
     if (table >= tables.length || block >= tables[table].index.blockCount) return false
     if (!isInTime(tables[table], this)) return true
     if (this.mayTakeWhole(tables[table])) {
-      if (rows.generation !== 0 && this.findWhole(tables[table], rows)) return true
+      if (this.plain.findAddressed(tables[table], this.row, this.rowEnd)) {
+        this.setWhole()
+        return true
+      }
       if (this.plain.findAt(tables[table], block, slot, this.row, this.rowEnd)) {
         this.takePlain(sources, table)
         return true
@@ -257,22 +305,6 @@ export class SourceSelection implements StoreRowRead {
     // On a mismatch the location is that of another row with the same hash.
     if (!cursor.seekLocated(block, slot, this.row, this.wantedLength)) return false
     this.choose(cursor, tables[table])
-    return true
-  }
-
-  /** Finds the whole row by the address at its location. */
-  private findWhole({ cache, counters, hits }: SsTableReader, rows: RowLocations): boolean {
-    const buffer = cache.addresses.find(rows.address, rows.generation)
-    if (buffer === undefined) return false
-    const { row, rowEnd } = this
-    const { start, length } = rows
-    const key = keyStartAt(buffer, start)
-    if (!equalBytes(buffer, key, key + rowEnd, row, 0, rowEnd)) return false
-    counters.cacheHits++
-    if (hits[rows.block] < addressHitsMax) hits[rows.block]++
-    this.whole = buffer
-    this.wholeStart = start
-    this.wholeEnd = start + length
     return true
   }
 

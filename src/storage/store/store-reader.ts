@@ -11,7 +11,7 @@ import { checksInvariants } from '../../base/invariants.js'
 import { rowEndOf } from '../cell/cell-key.js'
 import { CursorLease, uncheckedCursor, type CheckedCursor } from '../cursor/checked-cursor.js'
 import { isVisiblePut } from '../cell/plain-put.js'
-import type { RowCollector } from '../scan/row-collector.js'
+import { RowCollector } from '../scan/row-collector.js'
 import type { StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import { StoreScanner } from '../scan/store-scanner.js'
@@ -77,13 +77,38 @@ export class StoreReader {
     if (whole !== undefined) {
       const { wholeStart, wholeEnd } = selection
       const from = collector.addFoundRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd)
-      if (chosen.length === 0 || collector.full || this.layOver(from, collector)) return true
+      if (checksInvariants && selection.isCopy && !collector.full) {
+        selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, false)
+        this.checkCopy(from, collector)
+        return true
+      }
+      if (chosen.length === 0 || collector.full) return true
+      if (this.layOver(from, collector)) {
+        selection.keepCopy(collector, from)
+        return true
+      }
       this.closeLease()
       selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, false)
     }
     if (chosen.length === 0) return true
     if (checksInvariants) this.checkCursors()
-    return scanner.readFromStart(selection, collector)
+    const from = collector.cellsEnd
+    const isRead = scanner.readFromStart(selection, collector)
+    if (isRead && whole === undefined && !collector.full && !scanner.position.hasRules) {
+      selection.keepCopy(collector, from)
+    }
+    return isRead
+  }
+
+  /** Compares the copy that was found with the row, whose sources are chosen. */
+  private checkCopy(from: number, collector: RowCollector): void {
+    const row = new RowCollector()
+    row.configure([], -1)
+    if (this.selection.chosen.length > 0) {
+      this.checkCursors()
+      this.scanner.readFromStart(this.selection, row)
+    }
+    assert(collector.hasCells(from, row.take(false)), 'a copy has the newest cells of its row')
   }
 
   /**

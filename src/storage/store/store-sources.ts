@@ -14,6 +14,8 @@ export interface StoreSources {
    * Identifies the set of SSTables. No other set in this process has this number or its complement.
    */
   readonly tablesId: number
+  /** The newest sequence in the SSTables; 0 without one. */
+  readonly tablesSequence: number
 }
 
 /** The SSTables of a store by level, in the order of `StoreVersion.levels`. */
@@ -26,7 +28,12 @@ export function flattenTables(levels: LeveledTables): Omit<StoreSources, 'memtab
   let end = 0
   const levelEnds = levels.map((level) => (end += level.length))
   lastTablesId = (lastTablesId + 1) | 0
-  return { tables: levels.flat(), levelEnds, tablesId: lastTablesId }
+  const tables = levels.flat()
+  const tablesSequence = tables.reduce(
+    (newest, { properties }) => Math.max(newest, properties.maxSequence),
+    0,
+  )
+  return { tables, levelEnds, tablesId: lastTablesId, tablesSequence }
 }
 
 /** The inverse of {@link flattenTables}. */

@@ -20,6 +20,7 @@ import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
 import { CellType, isDeleteMarker } from '../cell/cell-type.js'
 import type { ValueSource } from '../scan/store-read.js'
 import type { ArenaPool } from './arena-pool.js'
+import { CopiedRows } from './copied-rows.js'
 import type { FamilySettings } from './family-settings.js'
 import { FlushUnit } from './flush-unit.js'
 import { KeptSources } from './kept-sources.js'
@@ -59,6 +60,9 @@ export class Store {
   /** SSTables that a major compaction of each alone would not change. */
   readonly settled = new SettledTables()
   private readonly overwrites = new VersionOverwrites()
+  readonly copiedRows = new CopiedRows()
+  /** The newest sequence passed to {@link insert}. */
+  private insertedSequence = 0
   /** The sources that open snapshots read instead of `sources`. */
   private readonly kept = new KeptSources()
   /**
@@ -142,6 +146,8 @@ export class Store {
       slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
     }
     if (isDeleteMarker(type)) this.noteMarker(slot, type, source, keyEnd)
+    this.insertedSequence = sequence
+    this.copiedRows.forget(source, keyStart, keyEnd, this.sources)
     if (slot.firstSequence === 0) slot.firstSequence = sequence
   }
 
@@ -253,11 +259,18 @@ export class Store {
   }
 
   private publishSources(set: Omit<StoreSources, 'memtables'>): void {
-    const { tables, levelEnds, tablesId } = set
+    const { tables, levelEnds, tablesId, tablesSequence } = set
     if (checksInvariants) checkLevels(set)
-    this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds, tablesId }
+    if (tablesId !== this.sources.tablesId) this.copiedRows.forgetAll()
+    const memtables = [this.active, ...this.frozen]
+    this.sources = { memtables, tables, levelEnds, tablesId, tablesSequence }
     this.measureMarkers()
     if (!this.kept.isEmpty) this.kept.refresh(this.sources.memtables)
+  }
+
+  /** Whether reads at a read point see the newest state of the store. */
+  isNewestAt(readPoint: number): boolean {
+    return readPoint >= this.insertedSequence && readPoint >= this.sources.tablesSequence
   }
 
   // Snapshots

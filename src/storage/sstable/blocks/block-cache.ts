@@ -30,6 +30,7 @@ import { Block } from './block.js'
 import { BlockAddresses } from './block-addresses.js'
 import { BufferPool } from './buffer-pool.js'
 import { CacheSegments } from './cache-segments.js'
+import { RowCopies } from './row-copies.js'
 import { RowLocations } from '../row-locations.js'
 import type { LentBlocks } from './written-blocks.js'
 
@@ -47,8 +48,9 @@ const probationFraction = 0.1
 /** The share of the bytes that written blocks have although other blocks are evicted. */
 const writtenFraction = 0.1
 
-/** The share of the bytes for locations of rows. */
+/** The share of the bytes for locations of rows, and for copies of rows. */
 const locationsFraction = 1 / 32
+const copiesFraction = 1 / 16
 
 /**
  * The share of the bytes for memory of evicted blocks, kept for new ones. Each miss takes memory,
@@ -100,6 +102,8 @@ export class BlockCache {
   readonly rows: RowLocations
   /** The memory of segments, and of other blocks with a row whose address is remembered. */
   readonly addresses = new BlockAddresses()
+  /** Copies of rows that reads have put together. */
+  readonly copies: RowCopies
   /** Memory that jobs fill with the blocks that they write. */
   readonly segments: CacheSegments
   /** Memory for new blocks. */
@@ -115,6 +119,7 @@ export class BlockCache {
     this.maximum = bytesMax
     this.segments = new CacheSegments(bytesMax)
     this.rows = new RowLocations(bytesMax * locationsFraction)
+    this.copies = new RowCopies(this.addresses, bytesMax * copiesFraction)
     this.memory = new BufferPool(pooledBytesOf(bytesMax), bytesMax)
   }
 
@@ -124,11 +129,20 @@ export class BlockCache {
   }
 
   /**
-   * Size of all cached blocks, including pinned ones and bookkeeping, and of locations. Pooled
-   * memory is part of the bound and not counted here.
+   * Size of all cached blocks, including pinned ones and bookkeeping, and of locations and copies
+   * of rows. Pooled memory is part of the bound and not counted here.
    */
   get bytesUsed(): number {
-    return this.used + this.rows.bytes + this.segments.bytes
+    return this.used + this.rows.bytes + this.copies.bytes + this.segments.bytes
+  }
+
+  /** As `RowCopies.reserve`, within the bound of the cache. */
+  reserveCopy(bytes: number, sequence: number): boolean {
+    const { copies } = this
+    const before = copies.bytes
+    const isReserved = copies.reserve(bytes, sequence)
+    if (copies.bytes > before) this.evict()
+    return isReserved
   }
 
   /**
@@ -146,6 +160,7 @@ export class BlockCache {
   resize(bytesMax: number): void {
     this.maximum = bytesMax
     this.rows.resize(bytesMax * locationsFraction)
+    this.copies.resize(bytesMax * copiesFraction)
     this.memory.resize(pooledBytesOf(bytesMax), bytesMax)
     this.evict()
   }

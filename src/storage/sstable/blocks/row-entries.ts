@@ -3,8 +3,8 @@
  * block"). What reads a whole row says if the lengths of the entries do not lead to its end, and
  * reads nothing behind. The other functions require lengths that were compared with the block.
  */
-import { emptyBytes } from '../../../base/bytes.js'
-import { readVarint, varintLength } from '../../../base/varint.js'
+import { copyBytes, emptyBytes } from '../../../base/bytes.js'
+import { readVarint, varintLength, writeVarint } from '../../../base/varint.js'
 
 /** Offset of the key of the entry at offset `at`. REQUIRES an entry. */
 export function keyStartAt(buffer: Buffer, at: number): number {
@@ -126,4 +126,35 @@ export function addEntries(
     at = valueEnd
   }
   return at === end ? lengthBytes : -1
+}
+
+/** Number of bytes of cells as entries; their numbers in `cells` begin at index `from`. */
+export function entriesBytes(cells: readonly number[], from: number): number {
+  let bytes = 0
+  for (let i = from; i < cells.length; i += 4) {
+    const keyBytes = cells[i + 2] - cells[i + 1]
+    const valueBytes = cells[i + 3] - cells[i + 2]
+    bytes += varintLength(keyBytes) + varintLength(valueBytes) + keyBytes + valueBytes
+  }
+  return bytes
+}
+
+/** Writes cells as adjacent entries to `target[at, …)`, the inverse of {@link addEntries}. */
+export function writeEntries(
+  page: Buffer,
+  cells: readonly number[],
+  from: number,
+  target: Buffer,
+  at: number,
+): void {
+  let end = at
+  for (let i = from; i < cells.length; i += 4) {
+    const keyStart = cells[i + 1]
+    const keyEnd = cells[i + 2]
+    const valueEnd = cells[i + 3]
+    end = writeVarint(target, end, keyEnd - keyStart)
+    end = writeVarint(target, end, valueEnd - keyEnd)
+    copyBytes(page, keyStart, valueEnd, target, end)
+    end += valueEnd - keyStart
+  }
 }
