@@ -70,12 +70,16 @@ export function* verifySsTable(
   }
 }
 
-/** Checks the marks of the slot of an entry, with the key before it in `totals`. */
+/**
+ * Checks the marks of the slot of an entry; `shared` is the number of first bytes that its key
+ * shares with the key before.
+ */
 function checkMarks(
   reader: BlockSource,
   block: Block,
   slot: number,
   { keyStart, keyEnd }: EntryPlace,
+  shared: number,
   totals: Totals,
 ): void {
   const { buffer, index } = block
@@ -84,26 +88,23 @@ function checkMarks(
   if (begins) totals.isPlainRow = (marks & plainRowMark) !== 0
   else if (marks !== 0) throw reader.damagedBlock(index, 'a plain row that begins', 'none')
   if (!begins && !totals.isPlainRow) return
-  const found = `slot ${slot} with another`
   if (!isWellFormedKey(buffer, keyStart, keyEnd)) {
-    if (totals.isPlainRow) throw reader.damagedBlock(index, 'a cell key', found)
+    if (totals.isPlainRow) throw reader.damagedBlock(index, 'a cell key', otherAt(slot))
     return
   }
-  const shared = totals.entryCount === 0 ? 0 : sharedBytes(totals, buffer, keyStart, keyEnd)
   const row = rowEndOf(buffer, keyStart, keyEnd) + terminatorBytes - keyStart
   const column = qualifierEndOf(keyEnd) + terminatorBytes - keyStart
   if (begins ? shared >= row : slot === 0 || shared < row || shared >= column) {
-    throw reader.damagedBlock(index, begins ? 'another row' : 'another column of the row', found)
+    const expected = begins ? 'another row' : 'another column of the row'
+    throw reader.damagedBlock(index, expected, otherAt(slot))
   }
   if (totals.isPlainRow && !isPlainPut(buffer, keyEnd, keyEnd)) {
-    throw reader.damagedBlock(index, 'plain puts in a plain row', found)
+    throw reader.damagedBlock(index, 'plain puts in a plain row', otherAt(slot))
   }
 }
 
-/** Number of first bytes that a key shares with the last one. */
-function sharedBytes(totals: Totals, buffer: Buffer, start: number, end: number): number {
-  const { lastBuffer, lastStart, lastEnd } = totals
-  return commonPrefixLength(lastBuffer, lastStart, lastEnd, buffer, start, end)
+function otherAt(slot: number): string {
+  return `slot ${slot} with another`
 }
 
 function verifyBlock(reader: BlockSource, block: Block, totals: Totals): void {
@@ -111,29 +112,36 @@ function verifyBlock(reader: BlockSource, block: Block, totals: Totals): void {
   const { firstKey } = properties
   const place = new EntryPlace()
   const { buffer } = block
+  let { lastBuffer, lastStart, lastEnd } = totals
+  let { keyBytes, valueBytes } = totals
   let at = 0
   for (let slot = 0; slot < block.count; slot++) {
     const offset = entryOffset(block, slot)
     if (offset !== at) throw reader.damagedBlock(block.index, `slot ${slot} ${at}`, `${offset}`)
     readEntry(block, at, place)
     const { keyStart, keyEnd, valueEnd } = place
-    if (totals.entryCount === 0) {
+    let shared = 0
+    if (totals.entryCount + slot === 0) {
       if (compareBytes(firstKey, 0, firstKey.length, buffer, keyStart, keyEnd) !== 0) {
         throw reader.damagedBlock(block.index, 'the first key that the properties name', 'another')
       }
     } else {
-      const { lastBuffer, lastStart, lastEnd } = totals
-      if (compareBytes(lastBuffer, lastStart, lastEnd, buffer, keyStart, keyEnd) >= 0) {
+      shared = commonPrefixLength(lastBuffer, lastStart, lastEnd, buffer, keyStart, keyEnd)
+      // The key before ends there, or has a smaller byte.
+      const isAfter =
+        keyStart + shared < keyEnd &&
+        (lastStart + shared === lastEnd ||
+          lastBuffer[lastStart + shared] < buffer[keyStart + shared])
+      if (!isAfter) {
         throw reader.damagedBlock(block.index, 'ascending keys', `slot ${slot} out of order`)
       }
     }
-    checkMarks(reader, block, slot, place, totals)
-    totals.entryCount++
-    totals.keyBytes += keyEnd - keyStart
-    totals.valueBytes += valueEnd - keyEnd
-    totals.lastBuffer = buffer
-    totals.lastStart = keyStart
-    totals.lastEnd = keyEnd
+    checkMarks(reader, block, slot, place, shared, totals)
+    keyBytes += keyEnd - keyStart
+    valueBytes += valueEnd - keyEnd
+    lastBuffer = buffer
+    lastStart = keyStart
+    lastEnd = keyEnd
     if (slot === 0 && block.index > 0) {
       if (index.compareSeparator(block.index - 1, buffer, keyStart, keyEnd) >= 0) {
         throw reader.damagedBlock(block.index, 'keys above the separator before', 'one below')
@@ -144,7 +152,12 @@ function verifyBlock(reader: BlockSource, block: Block, totals: Totals): void {
   if (at !== block.entriesEnd) {
     throw reader.damagedBlock(block.index, `entries of ${block.entriesEnd} bytes`, `${at}`)
   }
-  const { lastStart, lastEnd } = totals
+  totals.entryCount += block.count
+  totals.keyBytes = keyBytes
+  totals.valueBytes = valueBytes
+  totals.lastBuffer = lastBuffer
+  totals.lastStart = lastStart
+  totals.lastEnd = lastEnd
   if (index.compareSeparator(block.index, buffer, lastStart, lastEnd) < 0) {
     throw reader.damagedBlock(block.index, 'keys up to the separator', 'one above')
   }
