@@ -262,7 +262,8 @@ export class SourceSelection implements StoreRowRead {
     const { mode, settings } = this
     if (!this.takesWhole || !mode.cacheBlocks || !settings.blockCache) return
     // A row of one SSTable is found by its location.
-    if (this.chosen.length < 2 && this.memtableCount === 0) return
+    const sourceCount = this.chosen.length + (this.whole === undefined ? 0 : 1)
+    if (sourceCount < 2 && this.memtableCount === 0) return
     if (sources.tables.length === 0 || sources !== store.sources) return
     if (readPoint === Number.MAX_SAFE_INTEGER || !store.isNewestAt(readPoint)) return
     const { cache } = sources.tables[0]

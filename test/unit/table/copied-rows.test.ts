@@ -103,6 +103,7 @@ void t.test(
     const { test, table } = await open(3)
     const { database } = test
     table.putSync({ row: 'r', cells: { 'f:b': 'b2' } })
+    await test.flush()
     const snapshot = database.snapshot()
     t.equal(read(table, { snapshot }), 'a=a1 b=b2')
     table.putSync({ row: 'r', cells: { 'f:b': 'b3', 'f:c': 'c3' } })
