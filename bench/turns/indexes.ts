@@ -6,7 +6,7 @@
  *
  * The kinds of calls take turns, in another order each round. Rounds of puts write 500 rows each,
  * of queries read 50 rows 20 times. Prints the median and the least CPU time of a call in
- * microseconds: `node build/bench/micro/indexes.js [--rows 100000] [--rounds 81]`. Answers are
+ * microseconds: `node build/bench/turns/indexes.js [--rows 100000] [--rounds 81]`. Answers are
  * compared before anything is measured. better-sqlite3 is loaded from `bench/peers`, or from the
  * folder that `--peers` names; without it there is no comparison.
  */

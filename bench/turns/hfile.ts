@@ -4,7 +4,7 @@
  *
  * Cells have rows of 16 bytes, values of 100 bytes that compress to about a half, and two columns.
  * Compressions take turns. Prints the median of the rates in megabytes a second:
- * `node build/bench/micro/hfile.js [--rounds 7] [--rows 100000]`.
+ * `node build/bench/turns/hfile.js [--rounds 7] [--rows 100000]`.
  */
 import { parseArgs } from 'node:util'
 import { seededRandom } from '../../src/base/random.js'

@@ -3,7 +3,7 @@
  * plain calls encode, decode and make the object too.
  *
  * The calls take turns, in another order each round. Prints the median CPU time of a plain and a
- * typed call in microseconds, and the ratio: `node build/bench/micro/typed.js [--rounds 41]`.
+ * typed call in microseconds, and the ratio: `node build/bench/turns/typed.js [--rounds 41]`.
  */
 import { parseArgs } from 'node:util'
 import { seededRandom } from '../../src/base/random.js'
