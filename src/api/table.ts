@@ -1,4 +1,5 @@
 /** A table: HBase's `Table` with promises, and the same operations without promises. */
+import type { ByteRange } from '../base/bytes.js'
 import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import type { TableCoprocessor } from './coprocessor.js'
 import type { DurabilityOption } from './durability.js'
@@ -18,7 +19,7 @@ import type {
   RowMutations,
 } from './mutations.js'
 import type { PutReceipt } from './put-receipt.js'
-import type { Get, Scan } from './reads.js'
+import type { Get, ReadOptions, Scan } from './reads.js'
 import type { Result } from './results/result.js'
 import type { ResultScanner, SyncResultScanner } from './scanners.js'
 import type { TableDescription } from './schema.js'
@@ -106,6 +107,9 @@ export interface Table {
   batch(operations: readonly BatchOperation[], callback?: BatchCallback): Promise<BatchResult[]>
 }
 
+/** @internal The name of a method that only this package can call: it does not check its keys. */
+export const getByKeys: unique symbol = Symbol('getByKeys')
+
 /**
  * The synchronous methods of a table. They may block on the disk. A mutation is acknowledged by
  * returning. A mutation that meets a full memory budget flushes before it returns.
@@ -116,6 +120,11 @@ export interface SyncTable {
    * `describe` need not be called to see that. Throws as `describe`.
    */
   readonly coprocessors: readonly TableCoprocessor[]
+  /**
+   * @internal As {@link Table.getList}, of rows with the same options, whose keys lie in other
+   * results with the escapes of keys (storage/cell/cell-key.ts). For the rows of an index.
+   */
+  [getByKeys](keys: readonly ByteRange[], options: ReadOptions): Promise<Result[]>
   /** As {@link Table.get}, before it returns. */
   getSync(get: Get): Result
   /** As {@link Table.getList}, before it returns. */

@@ -2,6 +2,7 @@
  * The table interface over the embedded engine. `operations/` implements the operations, `calls/`
  * the waiting of calls; this class joins the two.
  */
+import type { ByteRange } from '../base/bytes.js'
 import { copyArguments } from '../base/copy-arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { TableState } from '../storage/engine/catalog/catalog.js'
@@ -19,6 +20,7 @@ import type { AtomicTarget } from './calls/atomic-request.js'
 import { TableCalls } from './calls/table-calls.js'
 import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../checks/lists.js'
 import type { Result } from '../api/results/result.js'
+import { getByKeys } from '../api/table.js'
 import type * as types from '../api/index.js'
 
 function counterColumn(result: Result, column: types.ColumnName): bigint {
@@ -82,6 +84,11 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   getListSync(gets: readonly types.Get[]): Result[] {
     return readList(gets, 'gets').map((get) => this.getSync(get))
+  }
+
+  /** @internal */
+  async [getByKeys](keys: readonly ByteRange[], options: types.ReadOptions): Promise<Result[]> {
+    return this.#calls.readKeys(keys, options)
   }
 
   exists(get: types.Get): Promise<boolean> {

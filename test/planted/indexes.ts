@@ -58,7 +58,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'an entry is returned without a look at its row',
     file: `${room}/table-index.ts`,
-    find: '(fits(plan, results[i], gets[i].row, row) ? row : undefined)',
+    find: '(fits(plan, results[i], row) ? row : undefined)',
     replace: '(fits !== undefined && results[i] ? row : undefined)',
     tests: queries,
   },

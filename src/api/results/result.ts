@@ -9,7 +9,7 @@
 import { checkArray, checkObject, isBytes, readArguments, shown } from '../../base/arguments.js'
 import { emptyBytes, type ByteRange } from '../../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { writeEscaped } from '../../storage/cell/cell-key.js'
+import { escaped } from '../../storage/cell/cell-key.js'
 import type { CellTypeName } from '../../storage/cell/cell-type.js'
 import {
   escapeQualifier,
@@ -152,9 +152,7 @@ export abstract class Result {
 
   /** @internal The row with the escapes of keys (storage/cell/cell-key.ts). */
   escapedRow(): ByteRange {
-    const row = this.row ?? emptyBytes
-    const source = Buffer.allocUnsafe(2 * row.length)
-    return { source, start: 0, end: writeEscaped(source, 0, row) }
+    return escaped(this.row ?? emptyBytes)
   }
 
   /** @internal The newest value of a column; undefined if there is none. */

@@ -5,8 +5,8 @@
  * In the table of the index the key is escaped again, as all rows are (storage/cell/cell-key.ts):
  * a zero of a part is 00 FF FF there, and the end of a part is 00 FF 01.
  */
-import { viewBytes, type ByteRange } from '../../base/bytes.js'
-import { hasEscape } from '../../storage/cell/cell-key.js'
+import type { ByteRange } from '../../base/bytes.js'
+import { escaped, hasEscape } from '../../storage/cell/cell-key.js'
 import type { Result } from '../../api/results/result.js'
 import type { IndexPlan } from './declaration.js'
 import { hasEntry } from './entries.js'
@@ -14,28 +14,28 @@ import { entryColumn, readEntry } from './entry-values.js'
 
 const partEndBytes = 3
 
-/** The row of the data in an entry. */
-export function rowOfEntry(plan: IndexPlan, entry: Result): Buffer {
+/** The row of the data in an entry, with the escapes of keys. */
+export function rowOfEntry(plan: IndexPlan, entry: Result): ByteRange {
   if (!plan.unique) {
     const { source: value, start: at } = entry.valueRange(entryColumn)!
     const { source, start, end } = entry.escapedRow()
     const rowStart = end - ((value[at] << 8) | value[at + 1])
     // Without a zero, also before it, the row has no escapes.
     if (rowStart > start && !hasEscape(source, rowStart - 1, end)) {
-      return viewBytes(source, rowStart, end)
+      return { source, start: rowStart, end }
     }
   }
-  return readEntry(plan, entry.row!, entry.value(entryColumn)!).row
+  return escaped(readEntry(plan, entry.row!, entry.value(entryColumn)!).row)
 }
 
 /** Whether a row has the key of the entry that led to it. */
-export function fits(plan: IndexPlan, entry: Result, row: Buffer, found: Result): boolean {
+export function fits(plan: IndexPlan, entry: Result, found: Result): boolean {
   if (found.isEmpty) return false
   const { parts } = plan
   const key = entry.escapedRow()
   let at = key.start
   for (let i = 0; i < parts.length; i++) {
-    if (!parts[i].isStored) return hasEntry(plan, entry.row!, row, found)
+    if (!parts[i].isStored) return hasEntry(plan, entry.row!, found.row!, found)
     at = behindValue(key, at, found.valueRange(parts[i].column))
     if (at < 0) return false
   }

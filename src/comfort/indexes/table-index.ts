@@ -9,7 +9,7 @@ import type { Awaitable, Database } from '../../api/database.js'
 import type { ColumnName } from '../../storage/cell/column-name.js'
 import type { RowSpan, Snapshot } from '../../api/reads.js'
 import type { Result } from '../../api/results/result.js'
-import type { Table } from '../../api/table.js'
+import { getByKeys, type SyncTable, type Table } from '../../api/table.js'
 import { eachRow } from '../tables.js'
 import { keyRangeMembers, rowsOfRange, type KeyRange } from '../keys/key-range.js'
 import type { KeyParts } from '../keys/row-key.js'
@@ -110,7 +110,7 @@ export interface StrayEntry {
 
 /** The rows of an index, and its entries. */
 export interface IndexTables {
-  readonly data: Table
+  readonly data: Table & SyncTable
   readonly entries: Table
 }
 
@@ -167,9 +167,9 @@ export class TableIndex {
     const { data } = this.#home.tablesOf(this.table, index)
     return this.#page(index, span, read, async (results, snapshot) => {
       const { plan } = index
-      const gets = results.map((entry) => ({ row: rowOfEntry(plan, entry), columns, snapshot }))
-      const rows = await data.getList(gets)
-      return rows.map((row, i) => (fits(plan, results[i], gets[i].row, row) ? row : undefined))
+      const keys = results.map((entry) => rowOfEntry(plan, entry))
+      const rows = await data[getByKeys](keys, { columns, snapshot })
+      return rows.map((row, i) => (fits(plan, results[i], row) ? row : undefined))
     })
   }
 

@@ -12,8 +12,9 @@
  *   big-endian). It comes last, where it cannot influence the order of distinct coordinates, and
  *   lets readers find all parts without searching for terminators.
  *
- * All functions write into memory of the caller and return the offset after what they wrote.
+ * Functions that write do so in memory of the caller, and return the offset behind it.
  */
+import type { ByteRange } from '../../base/bytes.js'
 import { CellType } from './cell-type.js'
 
 /** Bytes after the qualifier's terminator: timestamp, type, sequence, row length. */
@@ -36,6 +37,12 @@ export function writeEscaped(target: Buffer, offset: number, source: Uint8Array)
     if (byte === 0) target[at++] = 0xff
   }
   return at
+}
+
+/** `escape(source)` in memory of its own. */
+export function escaped(source: Uint8Array): ByteRange {
+  const target = Buffer.allocUnsafe(2 * source.length)
+  return { source: target, start: 0, end: writeEscaped(target, 0, source) }
 }
 
 /** Writes the terminator 00 01. */

@@ -6,6 +6,7 @@
  * (`quickReads`, storage/sstable/read-gate.ts). Synchronous calls do all of that before they
  * return.
  */
+import type { ByteRange } from '../../base/bytes.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import type {
   BatchCallback,
@@ -14,7 +15,10 @@ import type {
   Get,
   Put,
   PutReceipt,
+  ReadOptions,
 } from '../../api/index.js'
+import type { Result } from '../../api/results/result.js'
+import { unescape } from '../../storage/cell/cell-key.js'
 import { isTraced } from '../../storage/engine/diagnostics.js'
 import { TimedOperation, type TableTimes } from '../../storage/engine/write/operation-times.js'
 import type { TableParts } from '../../storage/engine/engine.js'
@@ -114,22 +118,54 @@ export class TableCalls {
     kind: K,
     gets: readonly Get[],
   ): Promise<ReadValue<K>[]> {
+    const read = (i: number): ReadValue<K> | Promise<ReadValue<K>> => this.readNow(kind, gets[i])
+    return this.readEach(gets.length, read, (i) => gets[i])
+  }
+
+  /** As {@link readList}, of rows by their escaped keys, with the same options. */
+  readKeys(keys: readonly ByteRange[], options: ReadOptions): Promise<Result[]> {
+    if (!isTraced()) return this.readKeysTimed(keys, options)
+    return this.times.trace(TimedOperation.get, keys, () => this.readKeysTimed(keys, options))
+  }
+
+  private readKeysTimed(keys: readonly ByteRange[], options: ReadOptions): Promise<Result[]> {
+    const read = this.operations().getter(options, nonBlocking)
+    const getOf = (i: number): Get => {
+      const { source, start, end } = keys[i]
+      return { ...options, row: unescape(source, start, end) }
+    }
+    const readOne = (i: number): Result | Promise<Result> => {
+      try {
+        if (read !== undefined) return read(keys[i])
+      } catch {
+        // A get of the row loads its blocks, or fails as the row did.
+      }
+      return this.readNow('get', getOf(i))
+    }
+    return this.readEach(keys.length, readOne, getOf)
+  }
+
+  /** The values of so many reads, each timed. `getOf` tells the read of an index. */
+  private readEach<T>(
+    count: number,
+    read: (i: number) => T | Promise<T>,
+    getOf: (i: number) => Get,
+  ): Promise<T[]> {
     const { times } = this
-    const values: (ReadValue<K> | Promise<ReadValue<K>>)[] = []
+    const values: (T | Promise<T>)[] = []
     let mustWait = false
-    for (let i = 0; i < gets.length; i++) {
-      const get = gets[i]
+    for (let i = 0; i < count; i++) {
       const startedAt = times.begin(TimedOperation.get)
-      const value = this.readNow(kind, get)
+      const value = read(i)
       if (value instanceof Promise) {
         mustWait = true
-        if (startedAt !== 0) void times.endLater(TimedOperation.get, startedAt, value, get)
-      } else if (startedAt !== 0) times.end(TimedOperation.get, startedAt, get)
+        if (startedAt !== 0) void times.endLater(TimedOperation.get, startedAt, value, getOf(i))
+      } else if (startedAt !== 0) times.end(TimedOperation.get, startedAt, getOf(i))
       values.push(value)
     }
-    const hasTime = this.writes.turn.spend(values.length)
-    if (mustWait) return Promise.all(values as Promise<ReadValue<K>>[])
-    const results = values as ReadValue<K>[]
+    const hasTime = this.writes.turn.spend(count)
+    if (mustWait) return Promise.all(values)
+    const results = values as T[]
     return hasTime ? Promise.resolve(results) : this.nextTurn(results)
   }
 

@@ -97,6 +97,10 @@ export class ObservedOperations implements TableOperations {
     return this.run(() => this.getStep(get), mode)
   }
 
+  getter(): undefined {
+    return undefined
+  }
+
   exists(get: api.Get, mode: ReadMode): boolean {
     return this.run(() => this.existsStep(get), mode)
   }

@@ -13,6 +13,7 @@ import type * as api from '../../api/index.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
 import type { ScanSession } from '../reads/scan-session.js'
+import type { RowGetter } from '../reads/table-reads.js'
 import type { ListOutcome } from './list-outcome.js'
 
 /** The result of a mutation, and the durability that it asked for. */
@@ -68,6 +69,11 @@ export interface TableOperations {
   /** These operations for another call, which may run at the same time. */
   forNextCall(): TableOperations
   get(get: api.Get, mode: ReadMode): api.Result
+  /**
+   * Gets of rows with the same options, in this turn of the event loop; undefined with observers,
+   * which see each get.
+   */
+  getter(options: api.ReadOptions, mode: ReadMode): RowGetter | undefined
   exists(get: api.Get, mode: ReadMode): boolean
   openScan(scan: api.Scan, mayBlock: boolean): ScanSession
   /**

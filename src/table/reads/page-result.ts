@@ -121,7 +121,8 @@ export class PageResult extends Result {
 
   /** @internal */
   override valueRange(column: ColumnName): ByteRange | undefined {
-    const at = this.#find(column)
+    // An index looks at the row before its caller does, who begins with the first column.
+    const at = this.#locate(column)
     if (at < 0) return undefined
     const source = this.#page
     return { source, start: contentStart(source, this.#cells[at + 2]), end: this.#cells[at + 3] }
@@ -184,7 +185,16 @@ export class PageResult extends Result {
     return cells
   }
 
+  /** The cell of a column; in ordered cells the search of the next column begins after it. */
   #find(column: ColumnName): number {
+    const at = this.#locate(column)
+    if (at < 0 || this.#next < 0) return at
+    this.#next = at + numbersPerCell
+    this.#foundName = typeof column === 'string' ? column : undefined
+    return at
+  }
+
+  #locate(column: ColumnName): number {
     const next = this.#next
     const from = this.#from
     const end = this.#end
@@ -199,10 +209,10 @@ export class PageResult extends Result {
         next === from ||
         (found !== undefined && typeof column === 'string' && found !== column) ||
         !this.#inColumn(next - numbersPerCell, family, escapedQualifier)
-      if (isFirst) return this.#found(next, column)
+      if (isFirst) return next
     }
     for (let at = from; at < end; at += numbersPerCell) {
-      if (this.#inColumn(at, family, escapedQualifier)) return this.#found(at, column)
+      if (this.#inColumn(at, family, escapedQualifier)) return at
     }
     this.checkFamily(family)
     return -1
@@ -216,14 +226,6 @@ export class PageResult extends Result {
   #findFirst(column: ColumnName): number {
     const { family, escapedQualifier } = parseColumn(column)
     return escapedQualifier === undefined ? this.#findFamily(family) : this.#find(column)
-  }
-
-  /** Records the cell found for a column; in ordered cells the search continues after it. */
-  #found(at: number, column: ColumnName): number {
-    if (this.#next < 0) return at
-    this.#next = at + numbersPerCell
-    this.#foundName = typeof column === 'string' ? column : undefined
-    return at
   }
 
   #inColumn(at: number, family: string, escapedQualifier: Buffer): boolean {

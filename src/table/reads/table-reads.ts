@@ -5,9 +5,10 @@
  * known one is outdated.
  */
 import { argumentError, checkBoolean, readArguments } from '../../base/arguments.js'
+import type { ByteRange } from '../../base/bytes.js'
 import { Moment } from '../../base/clock.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import type { BytesLike, Get, Scan } from '../../api/index.js'
+import type { BytesLike, Get, ReadOptions, Scan } from '../../api/index.js'
 import type { Result } from '../../api/results/result.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { TableParts } from '../../storage/engine/engine.js'
@@ -22,6 +23,9 @@ import { planScan } from './scan-plan.js'
 import { ScanPool } from './scan-pool.js'
 import { ScanSession } from './scan-session.js'
 import { readPointOf, readTimeOf } from './snapshot.js'
+
+/** Reads the row of an escaped key. May throw `BlockMissing`. */
+export type RowGetter = (key: ByteRange) => Result
 
 /** Reads of one table; see the file header. */
 export class TableReads {
@@ -81,6 +85,21 @@ export class TableReads {
     const row = this.readRow(this.readRowKey, plan, readPoint, mode, existenceOnly, time)
     if (!existenceOnly) return new PageResult(row, table.familyNames)
     return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
+  }
+
+  /** Gets of rows by their escaped keys with these options, in this turn of the event loop. */
+  getter(options: ReadOptions, mode: ReadMode): RowGetter {
+    const table = this.state()
+    const { plan, readPoint, time } = readArguments(() => ({
+      plan: this.plans.plan(options),
+      readPoint: readPointOf(options, this.parts.readPoints),
+      time: readTimeOf(options),
+    }))
+    return ({ source, start, end }) => {
+      this.readRowKey.copyFrom(source, start, end)
+      const row = this.readRow(this.readRowKey, plan, readPoint, mode, false, time)
+      return new PageResult(row, table.familyNames)
+    }
   }
 
   /** All versions and delete markers of families of a row, in the newest state. */

@@ -9,6 +9,7 @@ import {
   checkArray,
   readArguments,
 } from '../../../src/base/arguments.js'
+import type { ByteRange } from '../../../src/base/bytes.js'
 import { copyArguments } from '../../../src/base/copy-arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../../src/base/errors.js'
 import { checkForm } from '../../../src/checks/forms.js'
@@ -26,6 +27,8 @@ import {
 } from '../../../src/checks/lists.js'
 import type * as types from '../../../src/api/index.js'
 import { Result, type ResultMarks } from '../../../src/api/results/result.js'
+import { getByKeys } from '../../../src/api/table.js'
+import { unescape } from '../../../src/storage/cell/cell-key.js'
 import { asCell } from './encoded-cell.js'
 import { filteredRow } from './filtered-rows.js'
 import { droppedTable, ReadView, type ModelCore, type ModelTableState } from './model-core.js'
@@ -88,6 +91,12 @@ export class ModelTable implements types.Table, types.SyncTable {
 
   getListSync(gets: readonly types.Get[]): Result[] {
     return readList(gets, 'gets').map((get) => this.getSync(get))
+  }
+
+  async [getByKeys](keys: readonly ByteRange[], options: types.ReadOptions): Promise<Result[]> {
+    return keys.map(({ source, start, end }) => {
+      return this.getSync({ ...options, row: unescape(source, start, end) })
+    })
   }
 
   async exists(get: types.Get): Promise<boolean> {

@@ -90,6 +90,7 @@ void t.test('the engine', (t) =>
         'new Transaction': 'is private; transaction makes them',
         'new TypedTable': 'is private; TableDefinition.open checks what it gets',
         'new SyncTypedTable': 'is private; TableDefinition.open checks what it gets',
+        'table.Symbol(getByKeys)': 'has a symbol of its own; getList checks what it gets',
       },
     },
     (error) => isCellarError(error) || isOfCalledClass(error),

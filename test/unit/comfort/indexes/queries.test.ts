@@ -1,6 +1,11 @@
 /** Queries, refusals, builds and repair of indexes. */
 import t, { type Test } from 'tap'
-import { openIndexes, type Indexes, type RowMutations } from '../../../../src/entries/index.js'
+import {
+  openIndexes,
+  type Get,
+  type Indexes,
+  type RowMutations,
+} from '../../../../src/entries/index.js'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { moduleNamed } from '../../storage/coprocessor/support.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
@@ -415,4 +420,44 @@ void t.test('an alteration of the table leaves its indexes', async (t) => {
   t.same(await byName.verify(), { rowsWithoutEntry: [], entriesWithoutRow: [] })
   await indexes.drop('users', 'by_name')
   t.notOk(admin.getDescriptor('users').coprocessors, 'a drop leaves nothing')
+})
+
+void t.test('rows of a query are read as by gets, from memory and from files', async (t) => {
+  const { test, indexes } = await open(t)
+  const rows = Array.from({ length: 12 }, (_, i) => Buffer.from(`\0r\0${'\0'.repeat(i % 3)}${i}`))
+  const table = test.database.table('users')
+  for (const row of rows) {
+    await table.put({ row, cells: { 'f:city': 'c\0', 'f:mail': row, 'f:note': 'x'.repeat(9000) } })
+  }
+  const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  const unique = { name: 'by_mail', key: { mail: 'f:mail' }, unique: true }
+  const byMail = await indexes.create('users', unique)
+  await Promise.all([byCity.ready(), byMail.ready()])
+  const sorted = rows.sort((a, b) => Buffer.compare(a, b))
+  const seen: Buffer[] = []
+  const observer = { preGet: (_context: unknown, get: Get) => void seen.push(get.row as Buffer) }
+  const check = async (): Promise<void> => {
+    const gets = (): number => test.database.statistics().tables['users'].latencies.get!.count
+    const before = gets()
+    for (const index of [byCity, byMail]) {
+      const found = await index.rows({ columns: ['f:note'] })
+      t.same(
+        found.rows.map((result) => result.row),
+        sorted,
+      )
+      t.same(
+        found.rows.map((result) => result.value('f:note')!.length),
+        sorted.map(() => 9000),
+      )
+    }
+    t.equal(gets() - before, 2 * rows.length, 'each row counts as a get')
+  }
+  await table.get({ row: 'a' })
+  await check()
+  await test.flush()
+  await check()
+  const observed = await test.database.registerCoprocessor({ name: 'looks', observer })
+  await check()
+  t.same(seen, [...sorted, ...sorted], 'observers see the gets')
+  observed.remove()
 })
