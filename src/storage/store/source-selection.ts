@@ -16,14 +16,7 @@ import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
 import { Hash64, hashRange } from '../../base/hash.js'
 import { checksInvariants } from '../../base/invariants.js'
-import {
-  sequenceOf,
-  terminatorBytes,
-  timestampHighOf,
-  timestampLowOf,
-  writeTerminator,
-} from '../cell/cell-key.js'
-import { compareTimestamps } from '../cell/timestamp.js'
+import { terminatorBytes, writeTerminator } from '../cell/cell-key.js'
 import { bytesPerReadRun, bytesPerScannedRun } from '../compaction/by-reads.js'
 import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import { isVisiblePut } from '../cell/plain-put.js'
@@ -33,6 +26,7 @@ import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { FamilySettings } from './family-settings.js'
+import { FoundVersion } from './found-version.js'
 import { PlainRow } from './plain-row.js'
 import { RowProbe } from './row-probe.js'
 import { isInTime, tablesOfRange, tablesOfRow } from './source-choice.js'
@@ -80,10 +74,8 @@ export class SourceSelection implements StoreRowRead {
   private rowEnd = 0
   private columnLength = 0
   private columns: readonly Buffer[] | undefined = undefined
-  /** Timestamp (in halves) and sequence of the newest put found of the only column; -1: none. */
-  private foundHigh = -1
-  private foundLow = 0
-  private foundSequence = 0
+  /** The newest put found of the only column. */
+  private readonly found = new FoundVersion()
   /** Whether SSTables may be left out because of the put found. */
   private mayLeaveOut = false
   private mode!: ReadMode
@@ -175,7 +167,7 @@ export class SourceSelection implements StoreRowRead {
     if (query !== (this.query as StoreQuery | undefined) || settings !== this.settings) {
       this.setQuery(query, settings)
     }
-    this.foundHigh = -1
+    this.found.forget()
     this.readPoint = readPoint
     this.moment = moment
     this.mode = mode
@@ -365,7 +357,9 @@ export class SourceSelection implements StoreRowRead {
         continue
       }
       if (i + 1 === candidates.length && this.findPlain(table)) {
-        if (ofAnyTime === 1) this.takeOnly(sources, position)
+        // The filters of the other SSTables were wrong if none of them has the row.
+        const isOnly = this.chosen.length === this.memtableCount
+        if (isOnly && ofAnyTime === candidates.length) this.takeOnly(sources, position)
         else this.setWhole()
         return
       }
@@ -402,26 +396,17 @@ export class SourceSelection implements StoreRowRead {
 
   /** Notes the version of the only column at the position of a cursor. */
   private noteFound(cursor: Cursor): void {
-    const { buffer, keyEnd, valueStart } = cursor
     if (!startsWith(cursor, this.row, this.wantedLength)) return
-    if (!isVisiblePut(buffer, keyEnd, valueStart, this.readPoint)) return
-    const high = timestampHighOf(buffer, keyEnd)
-    const low = timestampLowOf(buffer, keyEnd)
-    const sequence = sequenceOf(buffer, keyEnd)
-    const order = compareTimestamps(high, low, this.foundHigh, this.foundLow)
-    if (order < 0 || (order === 0 && sequence < this.foundSequence)) return
-    this.foundHigh = high
-    this.foundLow = low
-    this.foundSequence = sequence
+    this.found.note(cursor, this.readPoint)
   }
 
   /**
    * Whether an SSTable can neither hold a newer version than the one found nor mask that version.
    */
   private isOutdated(position: number): boolean {
-    const { cursors, foundHigh, foundLow, foundSequence } = this
-    if (!this.mayLeaveOut || foundHigh < 0) return false
-    return cursors.isTableOlder(position, foundHigh, foundLow, foundSequence)
+    const { cursors, found } = this
+    if (!this.mayLeaveOut || !found.exists) return false
+    return cursors.isTableOlder(position, found.high, found.low, found.sequence)
   }
 
   private choose(cursor: Cursor, table: SsTableReader): void {
