@@ -339,6 +339,8 @@ module.exports = {
     // Type-only imports count: they bind layers to each other as well.
     tsPreCompilationDeps: true,
     combinedDependencies: false,
+    // No rule asks who depends on a module, and that takes a quarter of the time.
+    skipAnalysisNotInRules: true,
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'require', 'node', 'default', 'types'],

@@ -8,7 +8,7 @@
  * A type may be the result of a function that is not exported (`ReturnType<typeof statistics>`). Its
  * parameters are left out, since they would bring the classes of the engine along.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { rollup } from 'rollup'
 import { dts } from 'rollup-plugin-dts'
@@ -54,14 +54,19 @@ const rolled = await rollup({
     if (!expected.has(warning.code)) throw new Error(warning.message)
   },
 })
-for (const name of readdirSync(target)) {
-  if (name.endsWith('.d.ts')) rmSync(join(target, name))
-}
+const made = join(build, 'rolled')
+rmSync(made, { recursive: true, force: true })
 await rolled.write({
-  dir: target,
+  dir: made,
   entryFileNames: '[name].d.ts',
   chunkFileNames: 'shared-[hash].d.ts',
   minifyInternalExports: false,
 })
-writeFileSync(join(target, `${copied}.d.ts`), 'export {}\n')
+writeFileSync(join(made, `${copied}.d.ts`), 'export {}\n')
 await rolled.close()
+// Each file is replaced in one step: programs may be compiled against the package meanwhile.
+const names = readdirSync(made)
+for (const name of names) renameSync(join(made, name), join(target, name))
+for (const name of readdirSync(target)) {
+  if (name.endsWith('.d.ts') && !names.includes(name)) rmSync(join(target, name))
+}

@@ -3,15 +3,15 @@
  * costs more than most test files, so folders share a few processes. Files whose runs are long have a
  * process each, and campaigns one for each folder, so that both places stay busy until the end.
  *
- * Usage: node .ci/suites.mjs [--quick | --all | FILE...]. Without files: all of build/test but the
- * campaigns. `--all`: with the campaigns. `--quick`: unit tests of seconds. Prints what was written.
+ * Usage: node .ci/suites.mjs [--in FOLDER] [--quick | --all | FILE...]. Without files: all of
+ * build/test but the campaigns. `--all`: with the campaigns. `--quick`: unit tests of seconds.
+ * Prints what was written. `--in` takes another folder of `build`, for runs beside each other.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const target = join(root, 'build', 'suites')
 
 /** The source of a compiled file. */
 function sourceOf(file) {
@@ -22,7 +22,8 @@ function sourceOf(file) {
  * How a test runs, which its source says in the first comment by `@runs`: `alone`, in a process of
  * its own, because it takes long or changes its process; `together`, in one process with those of its
  * folder that say so, because they write what the others read; `campaign`, only when it is named: faults,
- * kills, power cuts, long histories, the package as users install it; `long`, not in `test:quick`.
+ * kills, power cuts, long histories, whole suites on a second backend, the package and the programs of
+ * the pages as users run them; `long`, not in `test:quick`.
  */
 function runsOf(file) {
   const source = readFileSync(join(root, sourceOf(file)), 'utf8')
@@ -30,14 +31,16 @@ function runsOf(file) {
   return /@runs ([\w, ]+)/.exec(comment)?.[1].trim().split(', ') ?? []
 }
 
-const [first] = process.argv.slice(2)
+const words = process.argv.slice(2)
+const folder = join('build', words[0] === '--in' ? words.splice(0, 2)[1] : 'suites')
+const [first] = words
 const isQuick = first === '--quick'
 const inFolder = isQuick ? join('test', 'unit') : 'test'
 const leftOut = isQuick ? ['alone', 'campaign', 'long'] : first === '--all' ? [] : ['campaign']
 
 const files =
   first !== undefined && !first.startsWith('--')
-    ? process.argv.slice(2)
+    ? words
     : readdirSync(join(root, inFolder), { recursive: true })
         .filter((file) => file.endsWith('.test.ts'))
         .map((file) => join('build', inFolder, file.replace(/ts$/, 'js')))
@@ -48,16 +51,16 @@ const files =
  * not be what everything waits for at the end.
  */
 const sharedProcesses = 6
-const folders = []
+const places = []
 
 function suiteOf(file) {
-  const folder = dirname(file)
+  const place = dirname(file)
   const runs = runsOf(file)
   if (runs.includes('alone')) return file
-  if (runs.includes('together')) return `${folder}/together`
-  if (runs.includes('campaign')) return folder
-  if (!folders.includes(folder)) folders.push(folder)
-  return `0-shared-${1 + (folders.indexOf(folder) % sharedProcesses)}`
+  if (runs.includes('together')) return `${place}/together`
+  if (runs.includes('campaign')) return place
+  if (!places.includes(place)) places.push(place)
+  return `0-shared-${1 + (places.indexOf(place) % sharedProcesses)}`
 }
 
 const suites = new Map()
@@ -73,16 +76,16 @@ const preludes = ['no-coverage', 'no-reports'].map((each) => {
   return `import '../../.ci/prelude/${each}.mjs'`
 })
 
-rmSync(target, { recursive: true, force: true })
-mkdirSync(target, { recursive: true })
+rmSync(join(root, folder), { recursive: true, force: true })
+mkdirSync(join(root, folder), { recursive: true })
 for (const [name, members] of suites) {
-  const imports = members.map((file) => `await import('${relative('build/suites', file)}')`)
+  const imports = members.map((file) => `await import('${relative(folder, file)}')`)
   // A file alone may print TAP by other means than tap.
   const lines =
     members.length === 1
       ? imports
       : ["import t from 'tap'", ...imports.map((line, i) => `t.comment('${members[i]}')\n${line}`)]
-  const path = join('build', 'suites', `${name}.test.js`)
+  const path = join(folder, `${name}.test.js`)
   writeFileSync(join(root, path), [...preludes, ...lines, ''].join('\n'))
   process.stdout.write(`${path}\n`)
 }

@@ -1,7 +1,7 @@
 /**
  * The demonstration of a cluster says what is missing, and ends well where HBase can be started.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -14,7 +14,7 @@ import { shuffle } from './power-cut-runner.js'
 import { generatorOf } from './recovery.js'
 import { lengthOf } from '../helpers/length.js'
 
-const milliseconds = 1000 * lengthOf('CELLAR_FAULT_SECONDS', 1.5, 14)
+const milliseconds = 1000 * lengthOf('CELLAR_FAULT_SECONDS', 0.6, 14)
 
 /** Calls that fail in every scenario, however slow the machine is. */
 const runsMin = 10

@@ -21,7 +21,7 @@ import { buildDeclarations, type BuildPlan } from './index-build-plan.js'
 import { generatorOf } from './recovery.js'
 
 const childPath = fileURLToPath(new URL('index-build-child.js', import.meta.url))
-const rounds = lengthOf('CELLAR_INDEX_BUILD_ROUNDS', 4, 40)
+const rounds = lengthOf('CELLAR_INDEX_BUILD_ROUNDS', 2, 40)
 const seed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
 const rows = 10_000
 

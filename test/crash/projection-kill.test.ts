@@ -28,7 +28,7 @@ import {
 import { generatorOf } from './recovery.js'
 
 const childPath = fileURLToPath(new URL('projection-child.js', import.meta.url))
-const rounds = lengthOf('CELLAR_PROJECTION_KILLS', 6, 25)
+const rounds = lengthOf('CELLAR_PROJECTION_KILLS', 3, 25)
 const seed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
 
 /** Runs a child until it has acknowledged `writes` writes, and kills it after a while. */

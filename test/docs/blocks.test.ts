@@ -3,7 +3,7 @@
  * that compiles under strict against the
  * built package, runs to its end, and prints the lines that it says it prints.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

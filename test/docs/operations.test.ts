@@ -2,7 +2,7 @@
  * The walks of docs/operations.md: every command is run, after the misfortune that the section is
  * about, and must print and end as the page says.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import {
   chmodSync,

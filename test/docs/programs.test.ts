@@ -3,7 +3,7 @@
  *
  * Needs the built package; a store that is not installed is skipped by its name.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

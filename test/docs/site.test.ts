@@ -2,7 +2,7 @@
  * The site of `npm run docs` fails on a broken link: each kind is planted in a small site, which is
  * built with the options of the project.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -14,7 +14,7 @@ import t from 'tap'
 import type { LongRun } from './long-run-worker.js'
 import { lengthOf } from '../helpers/length.js'
 
-const divisor = lengthOf('CELLAR_MODEL_DIVISOR', 50, 1)
+const divisor = lengthOf('CELLAR_MODEL_DIVISOR', 150, 1)
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_121)
 /** A safeguard only: a run takes some 10 s. */
 const timeout = 1_800_000

@@ -12,7 +12,7 @@ import { seed } from '../unit/storage/version/fixtures.js'
 import { checkOptions, type OptionCounts } from './option-runs.js'
 import { optionSets, policySets } from './option-sets.js'
 
-const runs = lengthOf('CELLAR_OPTION_RUNS', 2, 20)
+const runs = lengthOf('CELLAR_OPTION_RUNS', 1, 20)
 
 t.setTimeout(900_000)
 

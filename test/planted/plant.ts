@@ -31,6 +31,14 @@ export interface TestOutcome {
   readonly reason: string
 }
 
+/** Random histories in which a fault is sought: more than in the short form of their tests. */
+const sought = {
+  CELLAR_CACHE_ROUNDS: '12',
+  CELLAR_INDEX_HISTORIES: '12',
+  CELLAR_PLAIN_ROUNDS: '20',
+  CELLAR_PROJECTION_HISTORIES: '15',
+}
+
 /** The places of a text in another one. */
 export function countOf(text: string, part: string): number {
   return part === '' ? 0 : text.split(part).length - 1
@@ -92,7 +100,7 @@ export class PlantedBuild {
       cwd: this.#root,
       stdio: ['ignore', 'pipe', 'ignore'],
       // The limit of this call counts, not that of tap for a test run alone, which is 30 s.
-      env: { ...process.env, NO_COLOR: '1', TAP_TIMEOUT: '0' },
+      env: { ...sought, ...process.env, NO_COLOR: '1', TAP_TIMEOUT: '0' },
       detached: true,
     })
     let failure = ''

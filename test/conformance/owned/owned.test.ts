@@ -1,7 +1,7 @@
 /**
  * Owned databases in the published suites, over the engine reduced to row atomicity.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import t from 'tap'
 import { openMemoryDatabase } from '../../../src/entries/memory.js'

@@ -23,10 +23,10 @@ import {
 } from './every-tick.js'
 
 /** One tick of so many is tried in the sweeps. */
-const stride = lengthOf('CELLAR_TICK_STRIDE', 8, 1)
+const stride = lengthOf('CELLAR_TICK_STRIDE', 24, 1)
 /** Calls drawn by the seed. */
-const inlineRuns = lengthOf('CELLAR_TICK_RUNS', 120, 4000)
-const workerRuns = lengthOf('CELLAR_WORKER_TICK_RUNS', 8, 200)
+const inlineRuns = lengthOf('CELLAR_TICK_RUNS', 40, 4000)
+const workerRuns = lengthOf('CELLAR_WORKER_TICK_RUNS', 2, 200)
 
 /** Makes a new ground for each run. */
 type NewGround = () => Ground

@@ -22,7 +22,7 @@ const pairs = names
   .sort((a, b) => a.order - b.order)
   .map(({ pair }) => pair)
 /** Pairs inline; all of them in the long form. */
-const inlinePairs = lengthOf('CELLAR_INLINE_PAIRS', 40, Infinity)
+const inlinePairs = lengthOf('CELLAR_INLINE_PAIRS', 20, Infinity)
 /** Pairs on worker threads; the campaign tries all, and more than two at a time. */
 const workerPairs = lengthOf('CELLAR_WORKER_PAIRS', 3, 12)
 

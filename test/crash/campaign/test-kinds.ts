@@ -31,13 +31,25 @@ const images = ['images', 'runs']
 export const testKinds: Readonly<Record<string, TestKind>> = {
   compactions: { file: 'crash/compactions', told: ['images'] },
   threads: { file: 'crash/workers', told: ['threads'] },
-  ticks: { file: 'crash/background/every-tick', told: ['runs'] },
+  ticks: {
+    file: 'crash/background/every-tick',
+    told: ['runs'],
+    variables: {
+      CELLAR_TICK_STRIDE: '8',
+      CELLAR_TICK_RUNS: '120',
+      CELLAR_WORKER_TICK_RUNS: '8',
+    },
+  },
   views: {
     file: 'unit/storage/engine/random-views',
     told: ['histories'],
     seeds: ['CELLAR_VIEW_RUNS', 20],
   },
-  log: { file: 'unit/storage/wal/power-cut', told: ['images'] },
+  log: {
+    file: 'unit/storage/wal/power-cut',
+    told: ['images'],
+    variables: { CELLAR_CRASH_CHAINS: '10' },
+  },
   backup: { file: 'crash/admin/backup', told: images },
   import: { file: 'crash/admin/import', told: images },
   snapshots: { file: 'crash/admin/snapshots', told: images },
@@ -49,15 +61,27 @@ export const testKinds: Readonly<Record<string, TestKind>> = {
     told: ['histories'],
     seeds: ['CELLAR_INDEX_HISTORIES', 10],
   },
-  'index-builds': { file: 'crash/index-build', told: ['kills', 'builds'] },
-  projections: { file: 'crash/projection-kill', told: ['kills'] },
+  'index-builds': {
+    file: 'crash/index-build',
+    told: ['kills', 'builds'],
+    variables: { CELLAR_INDEX_BUILD_ROUNDS: '4' },
+  },
+  projections: {
+    file: 'crash/projection-kill',
+    told: ['kills'],
+    variables: { CELLAR_PROJECTION_KILLS: '6' },
+  },
   transactions: {
     file: 'unit/systems/transactions/isolation',
     told: ['histories', 'commits', 'conflicts'],
     seeds: ['CELLAR_ISOLATION_RUNS', 60],
   },
   messaging: { file: 'unit/systems/messaging/history', told: ['images', 'kills'] },
-  'messaging-cache': { file: 'unit/systems/messaging/cache', told: ['histories'] },
+  'messaging-cache': {
+    file: 'unit/systems/messaging/cache',
+    told: ['histories'],
+    variables: { CELLAR_CACHE_ROUNDS: '12' },
+  },
   metastore: {
     file: 'unit/systems/metastore/linearizability',
     told: ['histories'],

@@ -14,7 +14,7 @@ import { historyModel, rowNames, type Answer, type Call, type Happening } from '
 import { plants } from './plants.js'
 import { checkHistory, newCounts } from './runner.js'
 
-const runs = lengthOf('CELLAR_HISTORY_RUNS', 60, 1000)
+const runs = lengthOf('CELLAR_HISTORY_RUNS', 30, 1000)
 
 t.setTimeout(900_000)
 

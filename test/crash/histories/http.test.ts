@@ -12,7 +12,7 @@ import { seed } from '../../unit/storage/version/fixtures.js'
 import { checkHttpHistory, type HttpCounts } from './http-runner.js'
 import type { HistoryStore } from './history.js'
 
-const runs = lengthOf('CELLAR_HTTP_HISTORIES', 2, 12)
+const runs = lengthOf('CELLAR_HTTP_HISTORIES', 1, 12)
 
 t.setTimeout(900_000)
 

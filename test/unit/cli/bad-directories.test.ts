@@ -18,10 +18,9 @@ import { basename, join } from 'node:path'
 import t from 'tap'
 import { Database } from '../../../src/entries/index.js'
 import { loadChecksums, placeSeed, xxh64 } from '../../../src/storage/codec/checksum.js'
-import { contentsOf, startHost, temporary } from './support.js'
+import { cellar, contentsOf, temporary } from './support.js'
 
 const home = temporary(t)
-const cellar = await startHost(t)
 const at = (name: string): string => join(home, name)
 
 /** What a verb needs of the directory. */

@@ -9,7 +9,7 @@ import t from 'tap'
 import { verificationToJson } from '../../../src/cli/database/verify.js'
 import { Database } from '../../../src/entries/index.js'
 import { CellarServer, databaseRoutes, engineMetrics } from '../../../src/server/index.js'
-import { cellar, cellarJson, fingerprint, temporary } from './support.js'
+import { cellar, cellarJson, fingerprint, startCellar, temporary } from './support.js'
 
 const home = temporary(t)
 const directory = join(home, 'db')
@@ -108,6 +108,9 @@ void t.test('errors have their codes, and nothing is written', async (t) => {
     t.equal(ran.status, status, words.join(' '))
     t.match(ran.complaint, complaint)
     t.equal(ran.out, '')
+  }
+  for (const words of [cases[0][2], cases[3][2], ['count', 'users', '-d', directory]]) {
+    t.strictSame(await startCellar(words), await cellar(...words), 'as in a process of its own')
   }
   t.equal(fingerprint(home), before)
   t.equal((await cellar('get', 'users', 'absent', '-d', directory)).status, 0)

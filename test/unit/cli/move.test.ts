@@ -9,11 +9,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Database } from '../../../src/entries/index.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
-import { projectRoot } from '../../rules/support.js'
-import { cellar, cellarJson, fingerprint, temporary } from './support.js'
+import { cellar, cellarJson, cli, fingerprint, temporary } from './support.js'
 
 const home = temporary(t)
-const cli = join(projectRoot, 'build/package/cellar.js')
 const rows = 3_000
 
 async function fill(directory: string): Promise<void> {
@@ -46,7 +44,7 @@ void t.test('tables move, whenever the command is killed', async (t) => {
   t.equal(fingerprint(target), 'absent')
 
   let kills = 0
-  while (await killed(['move', source, target], 300 + 150 * kills)) kills++
+  while (await killed(['move', source, target], 300 * 1.4 ** kills)) kills++
   t.comment(`${kills} kills`)
   t.match((await cellar('move', source, target)).out, /nothing was left to do/)
   const dumps = await Promise.all([source, target].map((each) => cellar('dump', 't', '-d', each)))

@@ -7,6 +7,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readSecrets, type SecretFiles } from '../../../src/cli/serve-files.js'
 import { Database, type Inspection } from '../../../src/entries/index.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { cellar, cellarJson, cli, temporary } from './support.js'
@@ -181,16 +182,27 @@ void t.test('a server warns of files with secrets that others can read', async (
   execFileSync('openssl', [...words, ...made, '-out', certificate], { stdio: 'ignore' })
   const secret = [at('token'), at('access.json'), key]
   const tls = ['--tls-key', key, '--tls-certificate', certificate]
+  const files: SecretFiles = {
+    tokenFile: at('token'),
+    access: at('access.json'),
+    tlsKey: key,
+    tlsCertificate: certificate,
+  }
   for (const mode of [0o600, 0o400, 0o640, 0o604, 0o644]) {
     await t.test(`mode ${mode.toString(8)}`, async (t) => {
       // The files exist since the tests before, and keep their mode when they are written again.
       for (const file of secret) chmodSync(file, mode)
       chmodSync(certificate, 0o644)
-      const { stop } = await serving(t, ...tls)
-      const complaint = await stop()
+      const warnings: string[] = []
+      await readSecrets(files, (problem) => warnings.push(`cellar: warning: ${problem}\n`))
+      const complaint = warnings.join('')
       for (const file of secret) {
         const told = complaint.includes(`warning: ${file} has the mode 0${mode.toString(8)}`)
         t.equal(told, (mode & 0o077) !== 0, file)
+      }
+      if (mode === 0o600 || mode === 0o644) {
+        const { stop } = await serving(t, ...tls)
+        t.equal(await stop(), complaint, 'the server says the same')
       }
       t.notMatch(complaint, certificate)
     })

@@ -1,7 +1,6 @@
-/** Runs the command in a process of its own, and tells whether a directory was changed. */
-import { fork, spawn } from 'node:child_process'
+/** Runs the command, and tells whether a directory was changed. */
+import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,9 +18,13 @@ export interface Ran {
   readonly complaint: string
 }
 
-/** Runs the command with a directory. */
-export async function cellar(...words: string[]): Promise<Ran> {
-  const child = spawn(process.execPath, [cli, ...words], { env: childEnvironment })
+/** Runs the command in a process of its own, in a folder and with variables of its environment. */
+export async function startCellar(
+  words: readonly string[],
+  { cwd, environment }: { cwd?: string; environment?: Record<string, string> } = {},
+): Promise<Ran> {
+  const env = { ...childEnvironment, ...environment }
+  const child = spawn(process.execPath, [cli, ...words], { cwd, env })
   let out = ''
   let complaint = ''
   child.stdout.on('data', (text: Buffer) => (out += text.toString()))
@@ -30,17 +33,49 @@ export async function cellar(...words: string[]): Promise<Ran> {
   return { status, out, complaint }
 }
 
-/** Runs commands one after the other in one process; see `command-host.ts`. */
-export async function startHost(t: { teardown(run: () => void): void }): Promise<typeof cellar> {
-  const program = fileURLToPath(new URL('command-host.js', import.meta.url))
-  const host = fork(program, [cli], { env: childEnvironment, execArgv: [] })
-  t.teardown(() => host.disconnect())
-  await once(host, 'message')
-  return async (...words) => {
-    host.send(words)
-    const [ran] = (await once(host, 'message')) as [Ran]
-    return ran
+/** The process that runs the commands of all test files; see `command-host.ts`. */
+let host: ChildProcess | undefined
+
+/** The commands that the host was given, one after the other. */
+let last: Promise<unknown> = Promise.resolve()
+
+/** The next message of the host. The host keeps this process only while it waits. */
+async function answerOf(running: ChildProcess): Promise<unknown> {
+  running.channel!.ref()
+  return new Promise((resolve, reject) => {
+    const onExit = (status: number | null): void => {
+      host = undefined
+      reject(new Error(`the host of commands ended with ${status}`))
+    }
+    running.once('exit', onExit)
+    running.once('message', (message) => {
+      running.off('exit', onExit)
+      running.channel!.unref()
+      resolve(message)
+    })
+  })
+}
+
+async function runInHost(words: readonly string[]): Promise<Ran> {
+  if (host === undefined) {
+    const program = fileURLToPath(new URL('command-host.js', import.meta.url))
+    host = fork(program, [cli], {
+      env: childEnvironment,
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    host.unref()
+    await answerOf(host)
   }
+  host.send(words)
+  return (await answerOf(host)) as Ran
+}
+
+/** Runs the command in the process of all commands, after those before: a start costs more. */
+export function cellar(...words: string[]): Promise<Ran> {
+  const ran = last.then(() => runInHost(words))
+  last = ran.catch(() => undefined)
+  return ran
 }
 
 /** As {@link cellar}, with the result as JSON. */

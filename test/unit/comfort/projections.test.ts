@@ -183,7 +183,7 @@ async function history(t: Test, seed: number): Promise<void> {
 }
 
 const firstSeed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
-const rounds = lengthOf('CELLAR_PROJECTION_HISTORIES', 15, 60)
+const rounds = lengthOf('CELLAR_PROJECTION_HISTORIES', 6, 60)
 
 void t.test(`histories from seed ${firstSeed} on`, async (t) => {
   for (let seed = firstSeed; seed < firstSeed + rounds; seed++) await history(t, seed)

@@ -3,7 +3,7 @@
  *
  * @runs long
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,39 +15,12 @@ import { CellarServer, MessagingClient, messagingRoutes } from '../../../src/ser
 import { TransactionManager } from '../../../src/systems/transactions/index.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../rules/support.js'
+import { cellar, cli, startCellar, type Ran } from '../cli/support.js'
 
-const cli = join(projectRoot, 'build/package/cellar.js')
 const topic = { namespace: 'n', topic: 't' }
 
 const directory = mkdtempSync(join(tmpdir(), 'cellar-cli-'))
 t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-
-interface Ran {
-  readonly status: number | null
-  readonly out: string
-  readonly complaint: string
-}
-
-function run(words: readonly string[], environment: Record<string, string> = {}): Ran {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...words], {
-    cwd: directory,
-    env: { ...childEnvironment, ...environment },
-    encoding: 'utf8',
-    timeout: 60_000,
-  })
-  return { status, out: stdout, complaint: stderr }
-}
-
-/** As `run`, while this process serves. */
-async function runBeside(words: readonly string[]): Promise<Ran> {
-  const child = spawn(process.execPath, [cli, ...words], { cwd: directory, env: childEnvironment })
-  let out = ''
-  let complaint = ''
-  child.stdout.on('data', (text: Buffer) => (out += text.toString()))
-  child.stderr.on('data', (text: Buffer) => (complaint += text.toString()))
-  const status = await new Promise<number | null>((resolve) => child.once('close', resolve))
-  return { status, out, complaint }
-}
 
 /** An environment in which a package is not installed. */
 function without(name: string): Record<string, string> {
@@ -63,21 +36,23 @@ function without(name: string): Record<string, string> {
   return { NODE_OPTIONS: `--require ${file}` }
 }
 
-void t.test('help and version need no package, and other commands say which one', (t) => {
+void t.test('help and version need no package, and other commands say which one', async (t) => {
   const bare = without('commander')
   const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
     version: string
   }
   for (const environment of [{}, bare]) {
-    t.strictSame(run(['--version'], environment), { status: 0, out: `${version}\n`, complaint: '' })
-    const { status, out } = run(['--help'], environment)
+    const run = (...words: string[]): Promise<Ran> => startCellar(words, { environment })
+    t.strictSame(await run('--version'), { status: 0, out: `${version}\n`, complaint: '' })
+    const { status, out } = await run('--help')
     t.equal(status, 0)
     for (const word of ['serve', 'messaging', 'repository']) t.match(out, word)
   }
-  const { status, complaint } = run(['messaging', 'topics'], bare)
+  const { status, complaint } = await startCellar(['messaging', 'topics'], {
+    environment: bare,
+  })
   t.equal(status, 1)
   t.match(complaint, 'npm install commander')
-  t.end()
 })
 
 void t.test('a server with options that would be misunderstood does not start', async (t) => {
@@ -102,7 +77,7 @@ void t.test('a server with options that would be misunderstood does not start', 
   ] as const) {
     await t.rejects(serve({ ...options, durability: 'disk', ...more }), wanted)
   }
-  const { status, complaint } = run(['serve', '-d', path, '--durability', 'Disk'])
+  const { status, complaint } = await cellar('serve', '-d', path, '--durability', 'Disk')
   t.equal(status, 2)
   t.match(complaint, "'Disk' is invalid")
   t.equal(existsSync(path), false, 'and makes no directory')
@@ -110,7 +85,8 @@ void t.test('a server with options that would be misunderstood does not start', 
 
 void t.test('looking into a directory makes nothing', async (t) => {
   for (const view of ['topics', 'transactions']) {
-    const { status, complaint } = run(['messaging', view, '-d', 'absent'])
+    const words = ['messaging', view, '-d', 'absent']
+    const { status, complaint } = await startCellar(words, { cwd: directory })
     t.equal(status, 3, view)
     t.match(complaint, 'absent')
   }
@@ -118,12 +94,13 @@ void t.test('looking into a directory makes nothing', async (t) => {
   const path = join(directory, 'plain')
   await (await Database.open(path)).close()
   for (const view of ['topics', 'transactions']) {
-    t.strictSame(run(['messaging', view, '-d', path]), { status: 0, out: '', complaint: '' })
+    const ran = await cellar('messaging', view, '-d', path)
+    t.strictSame(ran, { status: 0, out: '', complaint: '' })
   }
   const database = await Database.open(path)
   t.strictSame(database.admin.listTableNames(), [])
   await database.close()
-  t.match(run(['messaging', 'topic', '-d', path]).complaint, "no view 'topic'")
+  t.match((await cellar('messaging', 'topic', '-d', path)).complaint, "no view 'topic'")
 })
 
 void t.test('the views of a directory, and of a server that runs', async (t) => {
@@ -135,7 +112,7 @@ void t.test('the views of a directory, and of a server that runs', async (t) => 
   await service.publish(topic, { messages: ['hello'] })
   await service.setPosition(topic, 'mails', await service.end(topic))
   const server = await CellarServer.start([messagingRoutes(service)], { port: 0 })
-  const beside = await runBeside(['messaging', 'topics', '-d', path])
+  const beside = await cellar('messaging', 'topics', '-d', path)
   t.match(beside, { status: 0, out: /^n:t  .*"ttl":"100"/ }, 'a directory that is open')
   const wanted = [
     ['topics', /^n:t  .*"ttl":"100"/],
@@ -143,20 +120,21 @@ void t.test('the views of a directory, and of a server that runs', async (t) => 
     ['positions', /^n:t  mails  /],
   ] as const
   for (const [view, line] of wanted) {
-    const { status, out } = await runBeside(['messaging', view, 'n:t', '--url', server.url])
+    const { status, out } = await cellar('messaging', view, 'n:t', '--url', server.url)
     t.equal(status, 0, view)
     t.match(out, line)
   }
-  const payloads = await runBeside(['messaging', 'payloads', 'n:t', '--url', server.url])
+  const payloads = await cellar('messaging', 'payloads', 'n:t', '--url', server.url)
   t.match(payloads.complaint, 'view of directories')
   await server.close()
   await service.close()
   await manager.close()
   await database.close()
   for (const [view, line] of wanted.slice(1)) {
-    t.match(run(['messaging', view, '-d', path]).out, line)
+    t.match((await cellar('messaging', view, '-d', path)).out, line)
   }
-  t.match(run(['messaging', 'transactions', '-d', path]).out, /^read pointer [0-9]+/)
+  const transactions = await cellar('messaging', 'transactions', '-d', path)
+  t.match(transactions.out, /^read pointer [0-9]+/)
 })
 
 void t.test('a configuration file sets limits of messaging and of the server', async (t) => {
@@ -186,5 +164,5 @@ void t.test('a configuration file sets limits of messaging and of the server', a
   const status = await new Promise((resolve) => child.once('close', resolve))
   t.equal(status, 0)
   writeFileSync(file, `export default {}\nexport const server = { hostz: [] }`)
-  t.match(run(words).complaint, 'hostz')
+  t.match((await startCellar(words, { cwd: directory })).complaint, 'hostz')
 })

@@ -59,7 +59,7 @@ void t.test(`reads by the loop and by the rules agree, seed ${seed}`, async (t) 
       if (Object.keys(cells).length > 0) table.putSync({ row, cells })
     }
   }
-  for (let round = 0; round < lengthOf('CELLAR_PLAIN_ROUNDS', 20, 60); round++) {
+  for (let round = 0; round < lengthOf('CELLAR_PLAIN_ROUNDS', 8, 60); round++) {
     for (let i = 0; i < 10; i++) mutate()
     const event = random.below(8)
     if (event === 0) test.clock.milliseconds += 700

@@ -2,7 +2,7 @@
  * `cellardb/hbase` on a live HBase, which the test starts. Skipped by name where Java, Maven or the
  * artifacts are missing.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import t from 'tap'
 import { connectHBase } from '../../../../src/entries/hbase.js'

@@ -5,7 +5,7 @@
  *     CELLAR_HBASE_SUITES=metastore,metadata,messaging,repository \
  *       node build/test/conformance/hbase/live/suites.test.js
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import t, { type Test } from 'tap'
 import { findHBase, LiveHBase } from '../../../../bench/cluster/live-hbase.js'

@@ -33,7 +33,7 @@ import {
 } from './random-cells.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_122)
-const rounds = lengthOf('CELLAR_MATCHER_ROUNDS', 3000, 20_000)
+const rounds = lengthOf('CELLAR_MATCHER_ROUNDS', 800, 20_000)
 const latest = 2n ** 63n - 1n
 
 /** What a matcher includes, if whatever it says may be jumped over is jumped over. */

@@ -89,7 +89,7 @@ function check(image: SimulatedDisk, promises: Promises, processOnly: boolean) {
   return result
 }
 
-const chains = lengthOf('CELLAR_CRASH_CHAINS', 10, 40)
+const chains = lengthOf('CELLAR_CRASH_CHAINS', 4, 40)
 
 for (const policy of crashPolicies) {
   void t.test(`power cuts with ${policy}, seed ${seed}`, async (t) => {

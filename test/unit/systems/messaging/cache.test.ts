@@ -14,7 +14,7 @@ import { TransactionManager, type Transaction } from '../../../../src/systems/tr
 import { lengthOf } from '../../../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261123)
-const rounds = lengthOf('CELLAR_CACHE_ROUNDS', 12, 300)
+const rounds = lengthOf('CELLAR_CACHE_ROUNDS', 5, 300)
 const topic = { namespace: 'n', topic: 't' }
 const cacheAgeMillisecondsMax = 5000
 const start = 1_489_707_864_000

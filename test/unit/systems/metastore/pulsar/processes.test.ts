@@ -5,7 +5,7 @@
  *
  * CELLAR_BROKER_ROUNDS: what happens to brokers over each store. CELLAR_SEED: repeats a run.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
