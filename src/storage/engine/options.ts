@@ -99,10 +99,11 @@ export const databaseOptions = {
    */
   flushBytes: integer({ min: 64 * kibibyte, default: 32 * mebibyte }),
   /**
-   * Budget of the cache of decompressed blocks; 0 caches none. Default: a quarter of the memory
-   * that is available to the process (on the machine, or within its control group), at least 32
-   * MiB. The engine looks again every 5 seconds, so the cache gives way when memory becomes short.
-   * `statistics().blockCache` shows the present size.
+   * Budget of the cache of decompressed blocks; 0 caches none. At most a sixteenth holds rows as
+   * gets have put them together. Default: a quarter of the memory that is available to the process
+   * (on the machine, or within its control group), at least 32 MiB. The engine looks again every 5
+   * seconds, so the cache gives way when memory becomes short. `statistics().blockCache` shows the
+   * present size.
    */
   blockCacheBytesMax: integer({ min: 0, default: undefined }),
   /**
