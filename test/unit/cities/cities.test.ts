@@ -13,7 +13,7 @@ import { childEnvironment } from '../../helpers/child-environment.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20260)
 const main = fileURLToPath(new URL('../../../bench/cities/main.js', import.meta.url))
-const cityCount = 2000
+const cityCount = 1000
 const kills = lengthOf('CELLAR_CITIES_KILLS', 1, 2)
 const limit = ['--limit', String(cityCount)]
 
@@ -57,7 +57,7 @@ function randomNumbers(start: number): () => number {
 
 /** Cells that a run says it has verified; NaN if it does not end with the line that says so. */
 function verifiedCells(output: string): number {
-  const match = /\nverified ([\d,]+) cells of 2,000 cities: OK\n\nShown were /.exec(output)
+  const match = /\nverified ([\d,]+) cells of 1,000 cities: OK\n\nShown were /.exec(output)
   return Number(match?.[1].replaceAll(',', '') ?? NaN)
 }
 
@@ -67,7 +67,7 @@ void t.test('a second run goes on with the data of the first', async (t) => {
   t.equal(first.code, 0, first.errors)
   const firstCells = verifiedCells(first.output)
   t.ok(firstCells > 6 * cityCount, `${firstCells} cells`)
-  t.match(first.output, 'load: round 1, 2,000 cities')
+  t.match(first.output, 'load: round 1, 1,000 cities')
 
   const second = await run(['--directory', directory, ...limit, '--rounds', '3', '--native-free'])
   t.equal(second.code, 0, second.errors)
@@ -121,7 +121,7 @@ void t.test('an interrupted load closes the database and can be continued', asyn
   t.match(interrupted.output, 'interrupted and closed; run the same command again')
   const next = await run(words)
   t.equal(next.code, 0, next.errors)
-  t.match(next.output, /this one continues round 1 at city \d+ of 2000/)
+  t.match(next.output, /this one continues round 1 at city \d+ of 1000/)
 })
 
 void t.test('a cell that does not belong is found and named', async (t) => {
