@@ -1,4 +1,8 @@
-/** Every route of the repository is behind the server's guards, uploads and scans among them. */
+/**
+ * Every route of the repository is behind the server's guards, uploads and scans among them.
+ *
+ * @runs long
+ */
 import { request } from 'node:http'
 import t from 'tap'
 import { MemoryFileSystem } from '../../../src/entries/index.js'

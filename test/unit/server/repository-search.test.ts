@@ -1,6 +1,8 @@
 /**
  * Search over HTTP: texts of blobs and what could not be read, what a token may find, metrics, and
  * names of repositories that addresses begin with.
+ *
+ * @runs long
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'

@@ -1,4 +1,8 @@
-/** Options of families and tables: what they do, what is refused, and that an alteration counts. */
+/**
+ * Options of families and tables: what they do, what is refused, and that an alteration counts.
+ *
+ * @runs long
+ */
 import * as zlib from 'node:zlib'
 import t from 'tap'
 import type { FamilyOptions, Get, Scan, TableOptions } from '../../../src/entries/index.js'

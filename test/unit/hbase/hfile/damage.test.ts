@@ -1,6 +1,8 @@
 /**
  * HFiles of Cellar and of HBase that are cut, flipped or mixed up: every one ends with a named
  * error that has the file and the offset, and nothing of it is loaded.
+ *
+ * @runs long
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

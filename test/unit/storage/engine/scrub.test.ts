@@ -1,4 +1,8 @@
-/** The scrub: finds a flipped bit while load runs, keeps its rate, and stops at a close. */
+/**
+ * The scrub: finds a flipped bit while load runs, keeps its rate, and stops at a close.
+ *
+ * @runs long
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

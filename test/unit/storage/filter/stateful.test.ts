@@ -1,4 +1,8 @@
-/** Filters that count, or judge rows as a whole, on random tables against naive evaluation. */
+/**
+ * Filters that count, or judge rows as a whole, on random tables against naive evaluation.
+ *
+ * @runs long
+ */
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { KeyOnlyFilter } from '../../../../src/storage/filter/cell-filters.js'

@@ -1,4 +1,8 @@
-/** Cursors over tables: what they see while everything below changes, and when they let go. */
+/**
+ * Cursors over tables: what they see while everything below changes, and when they let go.
+ *
+ * @runs long
+ */
 import { CellarError } from '../../../../src/api/index.js'
 import t from 'tap'
 import {

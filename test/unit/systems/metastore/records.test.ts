@@ -1,6 +1,8 @@
 /**
  * The forms of records, checked against `@bufbuild/protobuf`: the descriptors are built here from
  * the same field tables, everything else is the library's.
+ *
+ * @runs long
  */
 import { createFileRegistry, create, fromBinary, toBinary, type Message } from '@bufbuild/protobuf'
 import { fromText as readText, toText as writeText } from '@bufbuild/protobuf/txtpb'

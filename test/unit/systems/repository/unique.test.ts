@@ -1,4 +1,8 @@
-/** Unique fields: those that a type with records gets, and what stale claims count for. */
+/**
+ * Unique fields: those that a type with records gets, and what stale claims count for.
+ *
+ * @runs long
+ */
 import type { AtomicBatch } from '../../../../src/api/index.js'
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
