@@ -272,6 +272,13 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/table/copied-rows.test.ts'],
   },
   {
+    name: 'copies that reads take do not count, so few rows are copied',
+    file: 'src/storage/store/copied-rows.ts',
+    find: 'if (this.credit < creditMax) this.credit += creditPerHit',
+    replace: '',
+    tests: ['test/unit/storage/store/copied-rows.test.ts'],
+  },
+  {
     name: 'a read that does not see the newest state keeps a copy',
     file: 'src/storage/store/source-selection.ts',
     find: ' || !store.isNewestAt(readPoint)) return',

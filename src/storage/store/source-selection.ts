@@ -239,6 +239,7 @@ export class SourceSelection implements StoreRowRead {
   private findCopy({ tables }: StoreSources): boolean {
     const { plain, readPoint, row, rowEnd } = this
     if (!this.takesWhole || !plain.findCopy(tables[0], row, rowEnd, readPoint)) return false
+    this.store.copiedRows.noteHit()
     this.isCopy = true
     this.setWhole()
     return true
@@ -258,6 +259,7 @@ export class SourceSelection implements StoreRowRead {
     if (sourceCount < 2 && this.memtableCount === 0) return
     if (sources.tables.length === 0 || sources !== store.sources) return
     if (readPoint === Number.MAX_SAFE_INTEGER || !store.isNewestAt(readPoint)) return
+    if (!store.copiedRows.wantsCopy()) return
     const { cache } = sources.tables[0]
     const length = collector.keepCopy(from, readPoint, cache)
     if (length === 0) return
