@@ -8,7 +8,15 @@
  * A type may be the result of a function that is not exported (`ReturnType<typeof statistics>`). Its
  * parameters are left out, since they would bring the classes of the engine along.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { rollup } from 'rollup'
 import { dts } from 'rollup-plugin-dts'
@@ -24,8 +32,9 @@ const target = join(root, 'build', 'package')
 const entries = JSON.parse(readFileSync(join(root, '.ci', 'entries.json'), 'utf8'))
 
 const build = join(root, 'build')
-const narrowed = join(build, 'declarations')
-rmSync(narrowed, { recursive: true, force: true })
+// A folder of this run: tests and the pack of the install test may run it at the same time.
+const work = mkdtempSync(join(build, 'declarations-'))
+const narrowed = join(work, 'narrowed')
 for (const folder of ['native-free', 'src', 'test/doubles', 'test/suites']) {
   for (const name of readdirSync(join(build, folder), { recursive: true })) {
     if (!name.endsWith('.d.ts')) continue
@@ -54,8 +63,7 @@ const rolled = await rollup({
     if (!expected.has(warning.code)) throw new Error(warning.message)
   },
 })
-const made = join(build, 'rolled')
-rmSync(made, { recursive: true, force: true })
+const made = join(work, 'rolled')
 await rolled.write({
   dir: made,
   entryFileNames: '[name].d.ts',
@@ -68,5 +76,6 @@ await rolled.close()
 const names = readdirSync(made)
 for (const name of names) renameSync(join(made, name), join(target, name))
 for (const name of readdirSync(target)) {
-  if (name.endsWith('.d.ts') && !names.includes(name)) rmSync(join(target, name))
+  if (name.endsWith('.d.ts') && !names.includes(name)) rmSync(join(target, name), { force: true })
 }
+rmSync(work, { recursive: true, force: true })

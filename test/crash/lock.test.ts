@@ -24,7 +24,7 @@ import { loadChecksums, placeSeed, xxh64 } from '../../src/storage/codec/checksu
 import { FaultyFileSystem } from '../doubles/faulty-fs.js'
 import { NodeFileSystem } from '../../src/storage/fs/node-fs.js'
 import { CellarError, Database } from '../../src/entries/index.js'
-import { fileHeaderBytes } from '../../src/storage/record/format.js'
+import { fileHeaderBytes } from '../../src/storage/record/file-header.js'
 import { newFileSystem } from './power-cut-runner.js'
 import { childEnvironment } from '../helpers/child-environment.js'
 

@@ -12,7 +12,7 @@ import { readUint64LE, writeUint64LE } from '../../base/bytes.js'
 import { xxh64 } from '../codec/checksum.js'
 import type { FileSystem } from '../fs/types.js'
 import { readWholeFileSync } from '../fs/whole-file.js'
-import { databaseIdBytes } from './format.js'
+import { databaseIdBytes } from './file-header.js'
 
 const suffix = '.unsynced'
 const magic = 'CELLRUNS'

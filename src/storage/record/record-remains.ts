@@ -11,6 +11,10 @@ import { readWholeFileSync } from '../fs/whole-file.js'
 import {
   decodeFileHeader,
   fileHeaderBytes,
+  type ExpectedFile,
+  type RecordFileHeader,
+} from './file-header.js'
+import {
   frameHeaderBytes,
   frameIsPlausible,
   frameKind,
@@ -19,9 +23,7 @@ import {
   frameOverheadBytes,
   frameSequence,
   frameVerifies,
-  type ExpectedFile,
-  type RecordFileHeader,
-} from './format.js'
+} from './frame.js'
 import type { OnFrame } from './record-scan.js'
 
 /** Bytes of a record file that are no frame, although frames or the end of the file follow. */

@@ -19,6 +19,14 @@ import { readFailedSync } from './failed-sync.js'
 import {
   decodeFileHeader,
   fileHeaderBytes,
+  hadFileHeader,
+  recordFileBytesMax,
+  type DurableFile,
+  type ExpectedFile,
+  type RecordFileHeader,
+  type RecordFileKind,
+} from './file-header.js'
+import {
   frameHeaderBytes,
   frameHeaderCheckedAt,
   frameHeaderFits,
@@ -32,15 +40,9 @@ import {
   frameSequence,
   frameSyncedLength,
   frameVerifies,
-  hadFileHeader,
   notePayloadBytes,
-  recordFileBytesMax,
   sectorBytes,
-  type DurableFile,
-  type ExpectedFile,
-  type RecordFileHeader,
-  type RecordFileKind,
-} from './format.js'
+} from './frame.js'
 
 /** Bytes that the search after damage may hash, as a multiple of the file's size. */
 const hashedBytesPerFileByte = 4

@@ -34,6 +34,11 @@ import { writeFailedSync } from './failed-sync.js'
 import {
   encodeFileHeader,
   fileHeaderBytes,
+  recordFileBytesMax,
+  type DurableFile,
+  type RecordFileHeader,
+} from './file-header.js'
+import {
   frameFlagPredecessorsSynced,
   frameHeaderBytes,
   frameKindData,
@@ -41,11 +46,8 @@ import {
   frameKindNote,
   framePayloadBytesMax,
   notePayloadBytes,
-  recordFileBytesMax,
   sealFrame,
-  type DurableFile,
-  type RecordFileHeader,
-} from './format.js'
+} from './frame.js'
 
 /** Bytes by which a file that grows ahead is extended at a time. */
 const roomBytes = 16 * 1024

@@ -8,7 +8,7 @@
  */
 import { InvariantError } from '../../base/assert.js'
 import type { FileSystem } from '../fs/types.js'
-import { databaseIdBytes } from '../record/format.js'
+import { databaseIdBytes } from '../record/file-header.js'
 import { readCheckedJsonSync, writeCheckedJsonSync } from './checked-json.js'
 import { backupMarkerName } from './file-names.js'
 import { count, name, readObject, record } from './json-fields.js'

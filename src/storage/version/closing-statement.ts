@@ -12,7 +12,7 @@ import { readUint64LE, writeUint64LE } from '../../base/bytes.js'
 import { xxh64 } from '../codec/checksum.js'
 import type { FileSystem } from '../fs/types.js'
 import { readWholeFileSync, writeWholeFileSync } from '../fs/whole-file.js'
-import { databaseIdBytes } from '../record/format.js'
+import { databaseIdBytes } from '../record/file-header.js'
 import { formatFileName } from './file-names.js'
 
 /** Name of the file of the statement. */

@@ -1,7 +1,7 @@
 /** Options of a log, and the levels of durability of commits. */
 import type { CellarError } from '../../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
-import type { DurableFile, RecordFilePredecessor } from '../record/format.js'
+import type { DurableFile, RecordFilePredecessor } from '../record/file-header.js'
 import type { LogSegment } from './log-segment.js'
 
 /**

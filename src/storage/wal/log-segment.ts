@@ -1,7 +1,7 @@
 /** Segments of a log: their description, and how a new one is created. */
 import type { FileSystem } from '../fs/types.js'
 import { RecordWriter } from '../record/record-writer.js'
-import type { DurableFile, RecordFilePredecessor } from '../record/format.js'
+import type { DurableFile, RecordFilePredecessor } from '../record/file-header.js'
 import { segmentName } from './segment-name.js'
 
 /** A segment of the log. */

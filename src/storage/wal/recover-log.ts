@@ -25,7 +25,7 @@ import {
   type DurableFile,
   type RecordFileHeader,
   type RecordFilePredecessor,
-} from '../record/format.js'
+} from '../record/file-header.js'
 import { scanRecordsSync, type RecordScan } from '../record/record-scan.js'
 import {
   firstNeeded,

@@ -7,9 +7,8 @@
  */
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import type { File, FileSystem } from '../fs/types.js'
+import { decodeFileHeader, fileHeaderBytes, type RecordFileHeader } from '../record/file-header.js'
 import {
-  decodeFileHeader,
-  fileHeaderBytes,
   frameHeaderBytes,
   frameIsPlausible,
   frameKind,
@@ -18,8 +17,7 @@ import {
   frameOverheadBytes,
   frameSequence,
   frameVerifies,
-  type RecordFileHeader,
-} from '../record/format.js'
+} from '../record/frame.js'
 import { forEachMutation, type OnMutation } from './recover-log.js'
 import { segmentName } from './segment-name.js'
 

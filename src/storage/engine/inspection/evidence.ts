@@ -4,7 +4,7 @@
  */
 import { CellarError, ErrorCode } from '../../../base/errors.js'
 import type { FileSystem } from '../../fs/types.js'
-import { fileHeaderBytes, decodeFileHeader } from '../../record/format.js'
+import { fileHeaderBytes, decodeFileHeader } from '../../record/file-header.js'
 import { readWholeFileSync } from '../../fs/whole-file.js'
 import { formatFileName, parseFileName } from '../../version/file-names.js'
 import { readDirectorySync, type DirectoryContent } from '../../version/open-directory.js'

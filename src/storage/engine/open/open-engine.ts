@@ -25,7 +25,7 @@ import {
   WorkerExecutor,
 } from '../../job/threads/worker-executor.js'
 import type { Codecs } from '../../codec/codec.js'
-import { fileHeaderBytes } from '../../record/format.js'
+import { fileHeaderBytes } from '../../record/file-header.js'
 import { ArenaPool } from '../../store/arena-pool.js'
 import { BackupNote } from '../../version/backup-note.js'
 import { backupMarkerName } from '../../version/file-names.js'

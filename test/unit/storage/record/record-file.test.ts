@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
-import { fileHeaderBytes, frameHeaderBytes } from '../../../../src/storage/record/format.js'
+import { fileHeaderBytes } from '../../../../src/storage/record/file-header.js'
+import { frameHeaderBytes } from '../../../../src/storage/record/frame.js'
 import { scanRecordsSync, type RecordScan } from '../../../../src/storage/record/record-scan.js'
 import { RecordWriter } from '../../../../src/storage/record/record-writer.js'
 import { projectRoot } from '../../../helpers/project-root.js'
@@ -332,7 +333,7 @@ void t.test('a lost sector that shows nothing of a frame is a lost one', async (
 void t.test('the search behind damage ends on a file made to exhaust it', async (t) => {
   await settled()
   // Each frame of ~1 MiB starts 40 bytes behind the one before: all headers fit, no checksum does.
-  const { sealFrame, frameKindData } = await import('../../../../src/storage/record/format.js')
+  const { sealFrame, frameKindData } = await import('../../../../src/storage/record/frame.js')
   const bytes = Buffer.alloc(2_000_000)
   tenFrames().copy(bytes, 0, 0, fileHeaderBytes)
   for (let at = 160; at < 900_000; at += 40) {

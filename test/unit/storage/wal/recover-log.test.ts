@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { CellarError } from '../../../../src/base/errors.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { fileHeaderBytes } from '../../../../src/storage/record/format.js'
+import { fileHeaderBytes } from '../../../../src/storage/record/file-header.js'
 import { scanRecordsSync } from '../../../../src/storage/record/record-scan.js'
 import { RecordWriter } from '../../../../src/storage/record/record-writer.js'
 import type { RecoverLogOptions } from '../../../../src/storage/wal/recover-log.js'
