@@ -8,8 +8,8 @@
  * of queries read 50 rows 20 times; before them come rounds that do not count, while V8 compiles
  * the code, because its threads are in the CPU time. Prints the median and the least CPU time of a
  * call in microseconds: `node build/bench/turns/indexes.js [--rows 100000] [--rounds 81]`. Answers
- * are compared before anything is measured. better-sqlite3 is loaded from `bench/peers`, or from the
- * folder that `--peers` names; without it there is no comparison.
+ * are compared before anything is measured. better-sqlite3 is loaded from `bench/peers`, or from
+ * the folder that `--peers` names; without it there is no comparison.
  */
 import assert from 'node:assert'
 import { mkdtempSync, rmSync } from 'node:fs'
