@@ -17,6 +17,7 @@ void t.test('a copy stays until its segment is used again, and never shows anoth
   const copies = new RowCopies(addresses, 4096)
   t.equal(copies.bytes, 0, 'nothing is allocated before the first copy')
   const kept = []
+  const wrong: string[] = []
   let found = 0
   for (let i = 0; i < 1000; i++) {
     kept.push(keep(copies, addresses, 1 + (i % 50), i % 251)!)
@@ -24,11 +25,16 @@ void t.test('a copy stays until its segment is used again, and never shows anoth
       const memory = addresses.find(address, generation)
       if (memory === undefined) continue
       found++
-      t.equal(copySequence(memory, start), value)
-      t.ok(memory.subarray(start, start + bytes).every((byte) => byte === value))
+      const isRight =
+        copySequence(memory, start) === value &&
+        memory.subarray(start, start + bytes).every((byte) => byte === value)
+      if (!isRight) wrong.push(`a copy after ${i} others`)
     }
-    t.ok(addresses.find(kept[i].address, kept[i].generation), 'the newest one is there')
+    if (addresses.find(kept[i].address, kept[i].generation) === undefined) {
+      wrong.push(`the newest one, ${i}, is not there`)
+    }
   }
+  t.same(wrong, [])
   t.ok(found > 20_000, `${found} copies are found`)
   t.equal(copies.bytes, 4096)
   const { address, generation } = kept[0]
@@ -61,21 +67,25 @@ void t.test('a copy is forgotten wherever its location lies', async (t) => {
     rows.noteCopy(hash, 1, 5, 9, i, 40)
   }
   t.ok(rows.bytes > 4096 * 32, 'the table has grown, and the smaller one has older locations')
+  const wrong: string[] = []
   let found = 0
   for (const [i, hash] of hashes.entries()) {
     if (!rows.find(hash, 1)) continue
     found++
-    t.same([rows.isCopy, rows.address, rows.generation, rows.start], [true, 5, 9, i])
+    const { isCopy, address, generation, start } = rows
+    if (!isCopy || address !== 5 || generation !== 9 || start !== i) wrong.push(`copy ${i}`)
     rows.forgetCopy(hash, 1)
     // Without the copy the place in the SSTable remains.
-    if (rows.find(hash, 1)) t.same([rows.isCopy, rows.generation], [false, 0])
-    if (i % 2 === 0) t.same([rows.table, rows.block, rows.slot], [3, i, 7])
-    else t.equal(rows.table, 255, 'no SSTable has this index')
+    if (rows.find(hash, 1) && (rows.isCopy || rows.generation !== 0)) wrong.push(`copy ${i} stays`)
+    const hasPlace = rows.table === 3 && rows.block === i && rows.slot === 7
+    // No SSTable has the index 255.
+    if (i % 2 === 0 ? !hasPlace : rows.table !== 255) wrong.push(`the place of ${i}`)
     // Others take both places of the hash in the table; the smaller one may still have it.
     for (let more = 1; more <= 2; more++) {
       rows.note(Object.assign(new Hash64(), { low: hash.low, high: -more }), 1, 0, 0, 0)
     }
-    t.notOk(rows.find(hash, 1) && rows.isCopy, 'the copy does not come back')
+    if (rows.find(hash, 1) && rows.isCopy) wrong.push(`copy ${i} comes back`)
   }
+  t.same(wrong, [])
   t.ok(found > 5000, `${found} are found`)
 })
