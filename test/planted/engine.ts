@@ -314,6 +314,20 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/storage/sstable/row-copies.test.ts'],
   },
   {
+    name: 'the bound of a deferred cursor is laid over a row',
+    file: 'src/storage/store/source-selection.ts',
+    find: 'if (this.deferring.length > 0) return false',
+    replace: '',
+    tests: ['test/unit/table/laid-over-rows.test.ts'],
+  },
+  {
+    name: 'a get of some columns shows others of the whole row',
+    file: 'src/storage/scan/row-collector.ts',
+    find: 'if (order !== 0 || next === columns.length) {',
+    replace: 'if (next > columns.length) {',
+    tests: ['test/unit/table/laid-over-rows.test.ts'],
+  },
+  {
     name: 'an older cell is laid over a newer one of the whole row',
     file: 'src/storage/scan/row-collector.ts',
     find: 'if (isOlder) return at',

@@ -15,7 +15,7 @@
 import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
 import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
-import { keySuffixBytes, rowEndOf } from '../cell/cell-key.js'
+import { keySuffixBytes, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import type { Filter, RowCells } from '../filter/filter.js'
@@ -350,6 +350,40 @@ export class RowCollector implements RowTarget, RowCells {
     cells[at + 2] = used + keyEnd - keyStart
     cells[at + 3] = this.used
     return at
+  }
+
+  /**
+   * Keeps only the cells of some columns, of those from an index of {@link addFoundRow} on; columns
+   * (escaped) ascend.
+   */
+  keepColumns(from: number, columns: readonly Buffer[]): void {
+    const { cells, page } = this
+    let kept = from
+    let next = 0
+    for (let at = from; at < cells.length; at += numbersPerCell) {
+      const keyEnd = cells[at + 2]
+      const start = rowEndOf(page, cells[at + 1], keyEnd) + terminatorBytes
+      const end = qualifierEndOf(keyEnd)
+      let order = 1
+      while (next < columns.length) {
+        const column = columns[next]
+        order = compareBytes(page, start, end, column, 0, column.length)
+        if (order <= 0) break
+        next++
+      }
+      if (order !== 0 || next === columns.length) {
+        this.gapBytes += cells[at + 3] - cells[at + 1]
+        continue
+      }
+      if (kept < at) for (let i = 0; i < numbersPerCell; i++) cells[kept + i] = cells[at + i]
+      kept += numbersPerCell
+    }
+    cells.length = kept
+  }
+
+  /** Whether rows are cut into pieces of some cells. */
+  get cutsRows(): boolean {
+    return this.batch > 0
   }
 
   /**

@@ -29,6 +29,8 @@ export class PlainRow {
   buffer: Buffer = emptyBytes
   start = 0
   end = 0
+  /** Longer rows are not found. */
+  bytesMax = Infinity
   private readonly entries = new RowEntries()
 
   /**
@@ -69,7 +71,7 @@ export class PlainRow {
 
   private readAddress({ addresses, rows }: BlockCache, row: Buffer, length: number): boolean {
     const buffer = addresses.find(rows.address, rows.generation)
-    if (buffer === undefined) return false
+    if (buffer === undefined || rows.length > this.bytesMax) return false
     const { start } = rows
     const key = keyStartAt(buffer, start)
     if (!equalBytes(buffer, key, key + length, row, 0, length)) return false
@@ -98,6 +100,7 @@ export class PlainRow {
     const start = entryOffset(block, slot)
     const next = slot + cells
     const end = next < block.count ? entryOffset(block, next) : block.entriesEnd
+    if (end - start > this.bytesMax) return false
     const { buffer } = block
     // Where the lengths do not lead to the end, the cursor reports the damage.
     if (!this.entries.read(buffer, start, end, cells)) return false

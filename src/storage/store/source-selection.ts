@@ -34,6 +34,9 @@ import type { ReadMode, SourceCursors } from './source-cursors.js'
 import type { Store } from './store.js'
 import type { StoreSources } from './store-sources.js'
 
+/** The longest row that is taken as a whole, for each column that is asked for. */
+const bytesPerWanted = 512
+
 /** Chooses the sources of one read at a time; see the file header. */
 export class SourceSelection implements StoreRowRead {
   query!: StoreQuery
@@ -114,8 +117,9 @@ export class SourceSelection implements StoreRowRead {
   ): void {
     const sources = this.begin(query, readPoint, moment, mode)
     const { columns } = this
-    // Only a read of all columns that sees every cell.
-    this.takesWhole = takesWhole && this.isNewest && columns === undefined
+    // Only a read of several columns that wants the newest version of each.
+    this.takesWhole = takesWhole && this.isNewest && columns?.length !== 1
+    this.plain.bytesMax = columns === undefined ? Infinity : columns.length * bytesPerWanted
     this.row = row
     this.rowLength = rowLength
     this.rowEnd = rowLength + terminatorBytes
@@ -253,7 +257,8 @@ export class SourceSelection implements StoreRowRead {
     const { cursors, readPoint, store } = this
     const { sources } = cursors
     const { mode, settings } = this
-    if (!this.takesWhole || !mode.cacheBlocks || !settings.blockCache) return
+    if (!this.takesWhole || this.isCopy || this.columns !== undefined) return
+    if (!mode.cacheBlocks || !settings.blockCache) return
     // A row of one SSTable is found by its location.
     const sourceCount = this.chosen.length + (this.whole === undefined ? 0 : 1)
     if (sourceCount < 2 && this.memtableCount === 0) return
@@ -311,6 +316,8 @@ export class SourceSelection implements StoreRowRead {
   private mayTakeWhole({ properties }: SsTableReader): boolean {
     const { chosen, readPoint } = this
     if (!this.takesWhole || properties.maxSequence > readPoint) return false
+    // A deferred cursor is not at an entry.
+    if (this.deferring.length > 0) return false
     for (let i = 0; i < chosen.length; i++) {
       const { buffer, keyEnd, valueStart } = chosen[i]
       if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint)) return false

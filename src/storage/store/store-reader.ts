@@ -72,19 +72,22 @@ export class StoreReader {
     collector: RowCollector,
   ): boolean {
     const { selection, scanner } = this
-    selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, true)
+    const { columns } = query
+    const takesWhole = columns === undefined || !collector.cutsRows
+    selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, takesWhole)
     const { whole, chosen } = selection
     if (whole !== undefined) {
       const { wholeStart, wholeEnd } = selection
       const from = collector.addFoundRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd)
-      if (checksInvariants && selection.isCopy && !collector.full) {
-        selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, false)
-        this.checkCopy(from, collector)
-        return true
-      }
-      if (chosen.length === 0 || collector.full) return true
-      if (this.layOver(from, collector)) {
+      if (collector.full) return true
+      if (chosen.length === 0 || this.layOver(from, collector)) {
         selection.keepCopy(collector, from)
+        if (columns !== undefined) collector.keepColumns(from, columns)
+        if (checksInvariants && (selection.isCopy || columns !== undefined)) {
+          this.closeLease()
+          selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, false)
+          this.checkWhole(from, collector)
+        }
         return true
       }
       this.closeLease()
@@ -100,15 +103,15 @@ export class StoreReader {
     return isRead
   }
 
-  /** Compares the copy that was found with the row, whose sources are chosen. */
-  private checkCopy(from: number, collector: RowCollector): void {
+  /** Compares the cells of a whole row with those of the row's sources, which are chosen. */
+  private checkWhole(from: number, collector: RowCollector): void {
     const row = new RowCollector()
     row.configure([], -1)
     if (this.selection.chosen.length > 0) {
       this.checkCursors()
       this.scanner.readFromStart(this.selection, row)
     }
-    assert(collector.hasCells(from, row.take(false)), 'a copy has the newest cells of its row')
+    assert(collector.hasCells(from, row.take(false)), 'a whole row has the newest cells of the row')
   }
 
   /**
