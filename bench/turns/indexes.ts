@@ -18,8 +18,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { seededRandom } from '../../src/base/random.js'
-import { Database, openIndexes } from '../../src/entries/index.js'
+import { Database, defineTable, openIndexes } from '../../src/entries/index.js'
 import { peersFolder } from '../engines/peers.js'
+import { inTurns, type Kind } from './turns.js'
 
 const { values: given } = parseArgs({
   options: {
@@ -59,6 +60,11 @@ const entries = await database.createTable('entries', { families: { e: {} } })
 const indexes = await openIndexes(database)
 const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
 await byCity.ready()
+const typed = await defineTable({
+  name: 'typed',
+  columns: { city: 'utf8', name: 'utf8', note: 'utf8' },
+  indexes: { byCity: ['city'] },
+}).open(database)
 
 function put(table: typeof users, i: number, city: string): void {
   const cells = { 'f:city': city, 'f:name': nameOf(i), 'f:note': noteOf(i) }
@@ -76,9 +82,12 @@ function deleteEntry(i: number, city: string): void {
 for (let i = 0; i < rowCount; i++) {
   for (const table of [plain, users, byHand]) put(table, i, cityOf(i))
   putEntry(i, cityOf(i))
+  const row = { id: rowOf(i), city: cityOf(i), name: nameOf(i), note: noteOf(i) }
+  typed.putSync(row, { durability: 'ASYNC_WAL' })
 }
 await database.flush()
 for (const { name } of [plain, users, byHand, entries]) await database.compact(name)
+await database.compact('typed')
 
 interface Statement {
   run(...values: unknown[]): unknown
@@ -123,22 +132,9 @@ async function query(city: string): Promise<Row[]> {
   }))
 }
 
-const times = new Map<string, number[]>()
-async function measure(name: string, count: number, calls: () => unknown): Promise<void> {
-  const begun = process.cpuUsage()
-  const answer = calls()
-  if (answer instanceof Promise) await answer
-  const { user, system } = process.cpuUsage(begun)
-  const list = times.get(name)
-  if (list === undefined) times.set(name, [(user + system) / count])
-  else list.push((user + system) / count)
-}
-
-async function inTurns(kinds: readonly (() => Promise<void>)[], random: () => number) {
-  for (let round = 0; round < rounds; round++) {
-    const order = kinds.map((kind) => ({ kind, place: random() }))
-    for (const { kind } of order.sort((a, b) => a.place - b.place)) await kind()
-  }
+async function typedQuery(city: string): Promise<unknown[]> {
+  const { rows } = await typed.index('byCity').rows({ prefix: { city } })
+  return rows
 }
 
 const random = seededRandom(1)
@@ -147,46 +143,47 @@ const cities = Array.from({ length: queriesOfRound * 4 }, () =>
   cityOf(Math.floor(random() * rowCount)),
 )
 if (sqlite !== undefined) {
-  for (const city of cities) assert.deepEqual(await query(city), sqlite.query(city))
+  for (const city of cities) {
+    assert.deepEqual(await query(city), sqlite.query(city))
+    assert.deepEqual(await typedQuery(city), sqlite.query(city))
+  }
 }
 const someCities = () => {
   const start = Math.floor(random() * (cities.length - queriesOfRound))
   return cities.slice(start, start + queriesOfRound)
 }
-for (let round = 0; round < warmRounds; round++) {
-  for (const city of someCities()) {
-    await query(city)
-    sqlite?.query(city)
-  }
-}
-await inTurns(
-  [
-    () =>
-      measure('query of 50 rows, Cellar', queriesOfRound, async () => {
-        for (const city of someCities()) await query(city)
-      }),
-    () =>
-      measure('query of 50 rows, better-sqlite3', queriesOfRound, () => {
-        for (const city of someCities()) sqlite?.query(city)
-      }),
-  ],
-  random,
-)
+const queries = (name: string, ask: (city: string) => unknown): Kind => ({
+  name: `query of 50 rows, ${name}`,
+  run: async () => {
+    for (const city of someCities()) await ask(city)
+    return queriesOfRound
+  },
+})
+const kindsOfQueries = [
+  queries('Cellar', query),
+  queries('Cellar, typed', typedQuery),
+  queries('better-sqlite3', (city) => sqlite?.query(city)),
+]
+await inTurns(kindsOfQueries, warmRounds)
+const timesOfQueries = await inTurns(kindsOfQueries, rounds)
 
 let newRow = rowCount
 let turn = 0
-const puts = (name: string, row: () => number, step: (i: number) => void) => () =>
-  measure(name, putsOfRound, () => {
+const puts = (name: string, row: () => number, step: (i: number) => void): Kind => ({
+  name,
+  run: () => {
     turn++
     for (let i = 0; i < putsOfRound; i++) step(row())
-  })
+    return putsOfRound
+  },
+})
 const oldCity = (i: number): string => {
   return byHand.getSync({ row: rowOf(i), columns: ['f:city'] }).value('f:city', 'utf8')!
 }
 const known = () => Math.floor(random() * rowCount)
 const fresh = () => newRow++
 const otherCity = (i: number) => cityOf(i + turn)
-await inTurns(
+const timesOfPuts = await inTurns(
   [
     puts('put of a new row, plain', fresh, (i) => put(plain, i, cityOf(i))),
     puts('put of a new row, indexed', fresh, (i) => put(users, i, cityOf(i))),
@@ -209,15 +206,13 @@ await inTurns(
       deleteEntry(i, old)
     }),
   ],
-  random,
+  rounds,
 )
 
 const medians = new Map<string, number>()
-for (const [name, list] of times) {
-  list.sort((a, b) => a - b)
-  const median = list[Math.floor(list.length / 2)]
+for (const [name, { median, least }] of [...timesOfQueries, ...timesOfPuts]) {
   medians.set(name, median)
-  console.log(`${name}: median ${median.toFixed(2)} µs, least ${list[0].toFixed(2)} µs`)
+  console.log(`${name}: median ${median.toFixed(2)} µs, least ${least.toFixed(2)} µs`)
 }
 for (const name of medians.keys()) {
   const [what, side] = name.split(', ')
@@ -227,8 +222,10 @@ for (const name of medians.keys()) {
 }
 const queryOfPeer = medians.get('query of 50 rows, better-sqlite3')!
 if (sqlite !== undefined) {
-  const rate = queryOfPeer / medians.get('query of 50 rows, Cellar')!
-  console.log(`query of 50 rows: ${rate.toFixed(2)} of the rate of better-sqlite3`)
+  for (const name of ['query of 50 rows, Cellar', 'query of 50 rows, Cellar, typed']) {
+    const rate = (queryOfPeer / medians.get(name)!).toFixed(2)
+    console.log(`${name}: ${rate} of the rate of better-sqlite3`)
+  }
 }
 sqlite?.close()
 await indexes.close()

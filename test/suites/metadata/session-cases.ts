@@ -247,8 +247,14 @@ export const sessionCases: readonly MetadataCase[] = [
       await store.put(k, '')
       await eventually(() => String(heard), '1')
       remove()
+      // Listeners are told in turn, so one that comes later hears the change last.
+      let heardLater = 0
+      const removeLater = store.registerListener(({ path }) => {
+        if (path === k) heardLater++
+      })
       await store.put(k, '')
-      await pause(50)
+      await eventually(() => String(heardLater), '1')
+      removeLater()
       t.equal(heard, 1, 'once')
     },
   },
