@@ -155,6 +155,7 @@ for (const [index, key] of drawKeys(rowCount / 5).entries()) {
   for (const store of stores) await store.put(key, [index % columns.length], [value])
   if (index % 1000 === 0) await new Promise(setImmediate)
 }
+await cellar.settle?.()
 readAll()
 await compare('get behind updates, zipfian', () => drawKeys(getsOfRound), getAll)
 await compare('scan behind updates', () => drawKeys(scansOfRound), scanAll)

@@ -101,48 +101,33 @@ export class RowLocations {
   }
 
   /**
-   * Adds the address of a whole row to its location, if there is one. REQUIRES that the row's
-   * entries are adjacent, are all plain puts, and each is the only one of its column.
+   * Adds the address of a whole row to its location, if there is one, or the address of a copy of a
+   * row. REQUIRES that the row's entries are adjacent, are all plain puts, and each is the only one
+   * of its column.
    */
-  noteRow(
+  noteAddress(
     hash: Hash64,
     tablesId: number,
     address: number,
     generation: number,
     start: number,
     length: number,
+    isCopy: boolean,
   ): void {
-    const { places } = this
-    const at = places === undefined ? -1 : placeWith(places, hash, tablesId)
-    if (at < 0) return
-    places![at + 4] = address
-    places![at + 5] = generation
-    places![at + 6] = start
-    places![at + 7] = length
-  }
-
-  /** Adds the address of a copy of a row. REQUIRES as {@link noteRow}. */
-  noteCopy(
-    hash: Hash64,
-    tablesId: number,
-    address: number,
-    generation: number,
-    start: number,
-    length: number,
-  ): void {
-    if (this.capacity === 0) return
-    const places = this.roomyPlaces()
-    let at = placeWith(places, hash, tablesId)
+    let { places } = this
+    let at = places === undefined ? -1 : placeWith(places, hash, tablesId)
     if (at < 0) {
+      if (!isCopy || this.capacity === 0) return
+      places = this.roomyPlaces()
       at = this.makePlace(places, hash, tablesId)
       places[at] = hash.high
       places[at + 1] = tablesId
       places[at + 2] = nowhere
     }
-    places[at + 4] = address
-    places[at + 5] = generation | copyBit
-    places[at + 6] = start
-    places[at + 7] = length
+    places![at + 4] = address
+    places![at + 5] = isCopy ? generation | copyBit : generation
+    places![at + 6] = start
+    places![at + 7] = length
   }
 
   /** Forgets the copy of a row, because a cell of the row is written. */

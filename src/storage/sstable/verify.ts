@@ -1,4 +1,4 @@
-/** Checks an open SSTable completely, for scrubs and for tests. */
+/** Checks an open SSTable completely: in scrubs, after compactions, at bulk loads and restores. */
 import { commonPrefixLength, compareBytes } from '../../base/bytes.js'
 import { isWellFormedKey, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { isPlainPut } from '../cell/plain-put.js'

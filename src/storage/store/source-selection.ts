@@ -9,7 +9,8 @@
  * one SSTable can hold a row, the location of the row is remembered by its hash (`RowLocations`).
  * The next read of the row then goes directly to its first entry, without key ranges, filters,
  * index and search. A row of plain puts in one cached block ({@link PlainRow}) is copied as a whole
- * ({@link SourceSelection.whole}), and remembered by its address as well.
+ * ({@link SourceSelection.whole}), and remembered by its address as well. Of a row in several
+ * sources, or in a memtable, a copy is kept (`RowCopies`), which needs none of them.
  */
 import { assert } from '../../base/assert.js'
 import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
@@ -271,7 +272,7 @@ export class SourceSelection implements StoreRowRead {
     const { addresses, copies, rows } = cache
     const { address, start } = copies
     const generation = addresses.generationOf(address)
-    rows.noteCopy(this.hash, this.locationSet(sources), address, generation, start, length)
+    rows.noteAddress(this.hash, this.locationSet(sources), address, generation, start, length, true)
     store.copiedRows.noteCopy()
   }
 
@@ -331,13 +332,14 @@ export class SourceSelection implements StoreRowRead {
     const { blocks, cache } = sources.tables[position]
     const block = blocks[plain.index]!
     const address = cache.addressOf(block)
-    cache.rows.noteRow(
+    cache.rows.noteAddress(
       this.hash,
       this.locationSet(sources),
       address,
       cache.addresses.generationOf(address),
       block.addressStart + plain.start,
       plain.end - plain.start,
+      false,
     )
     this.setWhole()
   }

@@ -64,7 +64,7 @@ void t.test('a copy is forgotten wherever its location lies', async (t) => {
   )
   for (const [i, hash] of hashes.entries()) {
     if (i % 2 === 0) rows.note(hash, 1, 3, i, 7)
-    rows.noteCopy(hash, 1, 5, 9, i, 40)
+    rows.noteAddress(hash, 1, 5, 9, i, 40, true)
   }
   t.ok(rows.bytes > 4096 * 32, 'the table has grown, and the smaller one has older locations')
   const wrong: string[] = []
