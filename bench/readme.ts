@@ -119,6 +119,7 @@ function formatReport(report: Report): string {
         `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, commit ` +
           `${commit ?? 'unknown'}, ${date.slice(0, 10)}`,
         `seed ${String(options['seed'])}`,
+        `cache of ${Number(options['cacheBytes']) / (1024 * 1024)} MiB`,
         ...(isCut ? [`workloads end after ${String(options['phaseSecondsMax'])} s`] : []),
         ...(versions.length === 0
           ? []
