@@ -13,15 +13,21 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import * as prettier from 'prettier'
+import { format } from 'oxfmt'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const textOf = (...path) => readFileSync(join(root, ...path), 'utf8')
 
-const layout = { parser: 'typescript', printWidth: 100, semi: false, singleQuote: true }
+const layout = { printWidth: 100, semi: false, singleQuote: true }
+
+async function formattedCode(text) {
+  const { code, errors } = await format('program.ts', text, layout)
+  if (errors.length > 0) throw new Error(errors[0].message)
+  return code
+}
 
 async function countLines(code, language = 'ts') {
-  const formatted = language === 'java' ? code : await prettier.format(code, layout)
+  const formatted = language === 'java' ? code : await formattedCode(code)
   return formatted.split('\n').filter((line) => !/^\s*((\/\/|\/\*|\*).*)?$/.test(line)).length
 }
 

@@ -309,7 +309,12 @@ export interface MultiRowMutations extends OptionsOf<typeof multiRowOptions> {}
 
 /** HBase's CompareOperator. Checks compare `expected operator stored`, the reverse of filters. */
 export type CompareOperator =
-  'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
+  | 'LESS'
+  | 'LESS_OR_EQUAL'
+  | 'EQUAL'
+  | 'NOT_EQUAL'
+  | 'GREATER_OR_EQUAL'
+  | 'GREATER'
 
 const targetOfCheck = {
   ...rowMember,

@@ -26,7 +26,12 @@ import type { ServerOptions } from './options.js'
 
 /** The options that `cellar serve` sets itself. */
 type OwnMessagingOption =
-  'tablePrefix' | 'clock' | 'durability' | 'transactions' | 'pruneState' | 'register'
+  | 'tablePrefix'
+  | 'clock'
+  | 'durability'
+  | 'transactions'
+  | 'pruneState'
+  | 'register'
 
 /**
  * Limits of the server, the export `server` of the file; they are known before the database opens.

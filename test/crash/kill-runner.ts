@@ -116,7 +116,8 @@ export class KillTest {
     checkSharedRow(database, writer)
     while (model.number < acknowledged) model.advance()
     const limit = lastOf(writer, acknowledged + 1)
-    for (let first = model.text(); found !== model.text(); model.advance()) {
+    const first = model.text()
+    for (; found !== model.text(); model.advance()) {
       if (model.number < limit) continue
       const lines = first.split('\n').filter((line) => !found.split('\n').includes(line))
       const extra = found.split('\n').filter((line) => !first.split('\n').includes(line))

@@ -48,7 +48,8 @@ export interface TypedIndexPart<C extends ColumnsOption> extends Partial<
 
 /** The parts of an index, the first one first: names of properties, or options. */
 export type TypedIndexParts<C extends ColumnsOption> = readonly (
-  (keyof C & string) | TypedIndexPart<C>
+  | (keyof C & string)
+  | TypedIndexPart<C>
 )[]
 
 /** An index of a typed table. */
@@ -101,7 +102,8 @@ export type StoredIn<O> =
 /** Some leading parts of the key of an index; of a column of JSON arrays one element. */
 export type TypedIndexKey<C extends ColumnsOption, O> = {
   readonly [P in PartsIn<O> as PartName<P>]?:
-    PartValue<ColumnOutput<C[PartName<P> & keyof C]>, P> | undefined
+    | PartValue<ColumnOutput<C[PartName<P> & keyof C]>, P>
+    | undefined
 }
 
 /** A range of an index; the members of `IndexRange`. */

@@ -21,7 +21,11 @@ export type CellTypeCode = (typeof CellType)[keyof typeof CellType]
 
 /** HBase's names of the kinds, as results show them. */
 export type CellTypeName =
-  'Put' | 'Delete' | 'DeleteFamilyVersion' | 'DeleteColumn' | 'DeleteFamily'
+  | 'Put'
+  | 'Delete'
+  | 'DeleteFamilyVersion'
+  | 'DeleteColumn'
+  | 'DeleteFamily'
 
 const names: Readonly<Record<CellTypeCode, CellTypeName>> = {
   4: 'Put',

@@ -119,7 +119,12 @@ export interface CompactionPolicy {
 
 /** Names of the policies, as users and manifests write them. */
 export type PolicyName =
-  'exploring' | 'leveled' | 'tiered' | 'lazy-leveled' | 'fifo' | 'date-tiered'
+  | 'exploring'
+  | 'leveled'
+  | 'tiered'
+  | 'lazy-leveled'
+  | 'fifo'
+  | 'date-tiered'
 
 /** Nothing to do. */
 export const nothing: NothingChoice = { kind: 'nothing', blocked: false }

@@ -11,7 +11,13 @@ import { makeComparator, type Comparator, type ComparatorOption } from './compar
 
 /** HBase: CompareOperator. `NO_OP` accepts nothing. */
 export type FilterOperator =
-  'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER' | 'NO_OP'
+  | 'LESS'
+  | 'LESS_OR_EQUAL'
+  | 'EQUAL'
+  | 'NOT_EQUAL'
+  | 'GREATER_OR_EQUAL'
+  | 'GREATER'
+  | 'NO_OP'
 
 const less = 1
 const equal = 2

@@ -64,9 +64,8 @@ const messagingCalls = Object.keys({
 } satisfies Record<keyof Messaging, true>) as (keyof Messaging)[]
 
 /** The calls of {@link Messaging}; see the file header. */
-// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging
 export interface StandbyMessaging extends Messaging {}
-// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
 export class StandbyMessaging {
   readonly #settings: SettingsOf<typeof standbyOptions>
   #leadership: Leadership | undefined

@@ -67,11 +67,10 @@ export interface TransactionFields extends OptionsOf<typeof transactionFields> {
 type Fields = SettingsOf<typeof transactionFields> & { readonly writePointer: bigint }
 
 /** The fields of a transaction, with their defaults. */
-// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging
 export interface Transaction extends Fields {}
 
 /** A running transaction; immutable. It has all of its fields. */
-// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
 export class Transaction {
   /**
    * For clients that received the fields; `TransactionManager` starts transactions.

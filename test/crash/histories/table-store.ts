@@ -93,7 +93,8 @@ function cellsOf(id: string): Record<string, string> {
 }
 
 type Condition = { readonly column: string } & (
-  { readonly notExists: true } | { readonly equals: string }
+  | { readonly notExists: true }
+  | { readonly equals: string }
 )
 
 function conditionOf(expected: string | undefined): Condition {

@@ -145,7 +145,9 @@ const putStep = declareOptions('a put of a batch', {
 
 /** One step of `MetadataStore.batch`. */
 export type BatchOperation =
-  OptionsOf<typeof checkStep> | OptionsOf<typeof putStep> | OptionsOf<typeof deleteStep>
+  | OptionsOf<typeof checkStep>
+  | OptionsOf<typeof putStep>
+  | OptionsOf<typeof deleteStep>
 
 /** Copies and checks the steps of a batch. */
 export function checkBatch(operations: unknown): readonly BatchOperation[] {

@@ -34,7 +34,10 @@ import { splitLines } from './lines.js'
 
 /** The text, whole or in pieces: strings or UTF-8. */
 export type ImportSource =
-  string | Uint8Array | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
+  | string
+  | Uint8Array
+  | Iterable<string | Uint8Array>
+  | AsyncIterable<string | Uint8Array>
 
 /** A record or line that was not imported. */
 export interface ImportFailure {

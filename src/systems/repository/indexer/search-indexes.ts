@@ -226,7 +226,8 @@ export class SearchIndexes {
     configuration,
     xml,
   }: Pick<SearchIndexInput, 'configuration' | 'xml'>):
-    { readonly configuration: StoredConfiguration; readonly names: StoredNames } | undefined {
+    | { readonly configuration: StoredConfiguration; readonly names: StoredNames }
+    | undefined {
     if (configuration !== undefined && xml !== undefined) {
       throw invalidArgument('an index has its configuration as an object or as XML, not both')
     }

@@ -28,7 +28,12 @@ export function decodeField(field: FieldType, bytes: Buffer, schema: SchemaCache
 
 /** A relation of a stored value to a given one: `stored operator value`. */
 export type ConditionOperator =
-  'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
+  | 'LESS'
+  | 'LESS_OR_EQUAL'
+  | 'EQUAL'
+  | 'NOT_EQUAL'
+  | 'GREATER_OR_EQUAL'
+  | 'GREATER'
 
 /** Whether an order, negative, 0 or positive, fulfils an operator. */
 export const operatorTests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {

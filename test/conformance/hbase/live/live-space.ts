@@ -25,6 +25,14 @@ export function openLiveSpace(database: HBaseDatabase): TableSpace {
   return { database: own, obstacle: obstacleOf, close: async () => undefined }
 }
 
+async function beforePause(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer
+  } finally {
+    await pause(2)
+  }
+}
+
 /**
  * A table whose operations take two milliseconds at least: in HBase a put stays hidden after a
  * delete of the same millisecond.
@@ -36,7 +44,7 @@ function paced(table: AnyTable): AnyTable {
       if (typeof member !== 'function') return member
       return (...given: unknown[]): unknown => {
         const answer: unknown = Reflect.apply(member, target, given)
-        return answer instanceof Promise ? answer.finally(() => pause(2)) : answer
+        return answer instanceof Promise ? beforePause(answer) : answer
       }
     },
   })

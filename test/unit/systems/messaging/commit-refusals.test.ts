@@ -108,13 +108,15 @@ const refusals: readonly Refusal[] = [
     fail: async ({ run, service, database }) => {
       let waiting: Promise<unknown> | undefined
       let release: (() => void) | undefined
-      await run('bad', 't', () => {
-        release = hold(database)
-        waiting = service.publish(topic, { messages: ['waits'] })
-      }).finally(() => {
+      try {
+        await run('bad', 't', () => {
+          release = hold(database)
+          waiting = service.publish(topic, { messages: ['waits'] })
+        })
+      } finally {
         release?.()
-        return waiting
-      })
+        await waiting
+      }
     },
   },
   {
@@ -123,13 +125,17 @@ const refusals: readonly Refusal[] = [
     fail: async ({ run, service, database }) => {
       await service.createTopic({ ...topic, topic: 'gone' })
       let waiting: Promise<unknown> | undefined
-      await run('bad', 'gone', () => {
-        const release = hold(database)
-        waiting = service.publish(topic, { messages: ['waits'] })
-        setTimeout(() => {
-          void service.deleteTopic({ ...topic, topic: 'gone' }).then(release)
-        }, 5)
-      }).finally(() => waiting)
+      try {
+        await run('bad', 'gone', () => {
+          const release = hold(database)
+          waiting = service.publish(topic, { messages: ['waits'] })
+          setTimeout(() => {
+            void service.deleteTopic({ ...topic, topic: 'gone' }).then(release)
+          }, 5)
+        })
+      } finally {
+        await waiting
+      }
     },
   },
   {

@@ -31,7 +31,14 @@ export interface ModelView {
 }
 
 export type ModelStatus =
-  'CREATED' | 'UPDATED' | 'UP_TO_DATE' | 'DELETED' | 'NOT_FOUND' | 'EXISTS' | 'NO_VERSION' | 'LATE'
+  | 'CREATED'
+  | 'UPDATED'
+  | 'UP_TO_DATE'
+  | 'DELETED'
+  | 'NOT_FOUND'
+  | 'EXISTS'
+  | 'NO_VERSION'
+  | 'LATE'
 
 /** Metadata in the order of names, as two of them are equal whatever the order they came in. */
 function merged(...parts: (ModelCell['metadata'] | undefined)[]): ModelCell['metadata'] {

@@ -94,7 +94,7 @@ export class WorkingState {
   node(path: string): Node {
     const node = this.#nodes.get(path)
     // Not an Error: capturing a stack is expensive, and this happens for every new path.
-    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    // oxlint-disable-next-line typescript/only-throw-error
     if (node === undefined) throw new NotLoaded([path], [])
     return node.now
   }
@@ -112,7 +112,7 @@ export class WorkingState {
   /** The numbers of a counter; empty for a new counter. Throws {@link NotLoaded}. */
   counter(row: string): readonly bigint[] {
     const numbers = this.#counters.get(row)
-    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    // oxlint-disable-next-line typescript/only-throw-error
     if (numbers === undefined) throw new NotLoaded([], [row])
     return numbers.now
   }

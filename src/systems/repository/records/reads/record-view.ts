@@ -19,7 +19,8 @@ export type WantedFields = ReadonlySet<number> | undefined
 
 /** A version that is not the newest, and its cell; 0 = the fields without versions alone. */
 export type OlderVersion =
-  { readonly version: 0 } | { readonly version: number; readonly bytes: Buffer }
+  | { readonly version: 0 }
+  | { readonly version: number; readonly bytes: Buffer }
 
 /**
  * A record from its head: the newest version, or an older one. `ERR_RECORD_NOT_FOUND` if the record
