@@ -356,6 +356,13 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
   },
   {
+    name: 'a job takes the memory of blocks that reads use until it ends',
+    file: 'src/storage/sstable/blocks/block-cache.ts',
+    find: 'const room = maximum - this.memory.bytesMax - this.bytesUsed\n',
+    replace: 'const room = maximum - this.memory.bytesMax\n',
+    tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
+  },
+  {
     name: 'segments of a job that failed are lent again while its thread may write to them',
     file: 'src/storage/sstable/blocks/cache-segments.ts',
     find: 'if (hasFailed) this.count--',

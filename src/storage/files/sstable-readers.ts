@@ -83,13 +83,6 @@ export class SsTableReaders {
     }
   }
 
-  /** Bytes of the cached blocks of files. */
-  cachedBytesOf(files: readonly FileMetadata[]): number {
-    let bytes = 0
-    for (const { fileNumber } of files) bytes += this.byNumber.get(fileNumber)?.cachedBytes ?? 0
-    return bytes
-  }
-
   /** The open reader of a file; undefined if it is not open. */
   find(fileNumber: number): SsTableReader | undefined {
     return this.byNumber.get(fileNumber)

@@ -18,7 +18,7 @@ import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { patchKeys, Block } from './blocks/block.js'
-import { type BlockCache, inSegment } from './blocks/block-cache.js'
+import type { BlockCache } from './blocks/block-cache.js'
 import type { BlockIndex } from './blocks/block-index.js'
 import type { BlockMemoryPool } from './blocks/block-memory.js'
 import type { BlockSource } from './blocks/block-source.js'
@@ -151,15 +151,6 @@ export class SsTableReader implements BlockSource {
   get pinnedBytes(): number {
     const { meta, index, blocks, ghosts, hits } = this
     return meta.bytes + index.arrayBytes + blocks.length * 8 + ghosts.byteLength + hits.byteLength
-  }
-
-  /** Size of the blocks in the cache, lent ones included. */
-  get cachedBytes(): number {
-    let bytes = (this.lent?.segmentCount ?? 0) * this.cache.segments.segmentBytes
-    for (const block of this.blocks) {
-      if (block !== undefined && block.queue !== inSegment) bytes += block.buffer.length
-    }
-    return bytes
   }
 
   /** Approximate size of all blocks, uncompressed. */

@@ -228,11 +228,11 @@ export class CompactionRun {
     }
   }
 
-  /** Memory for the blocks of the job, in place of those of its inputs that are cached. */
+  /** Memory for the blocks of the job. */
   private borrowSegments(files: readonly FileMetadata[], part = 1): SharedArrayBuffer[] {
     const { readers } = this.parts
     const bytes = files.reduce((sum, file) => sum + readers.open(file).blockBytes, 0)
-    return readers.cache.borrowSegments(bytes * part, readers.cachedBytesOf(files) * part)
+    return readers.cache.borrowSegments(bytes * part)
   }
 
   private makeJob(

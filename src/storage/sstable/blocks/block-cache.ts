@@ -146,12 +146,12 @@ export class BlockCache {
   }
 
   /**
-   * Segments for a job that writes `bytes` bytes of blocks, as many as there is room for;
-   * `bytesLeaving` bytes of blocks are about to leave the cache. See {@link CacheSegments.borrow}.
+   * Segments for a job that writes `bytes` bytes of blocks, as many as there is room for. Blocks of
+   * its inputs stay: reads use them until the job ends. See {@link CacheSegments.borrow}.
    */
-  borrowSegments(bytes: number, bytesLeaving = 0): SharedArrayBuffer[] {
+  borrowSegments(bytes: number): SharedArrayBuffer[] {
     const { segments, maximum } = this
-    const room = maximum - this.memory.bytesMax - this.bytesUsed + bytesLeaving
+    const room = maximum - this.memory.bytesMax - this.bytesUsed
     const share = maximum * writtenFraction - segments.usedBytes
     return segments.borrow(bytes, Math.max(room, share))
   }

@@ -152,6 +152,19 @@ void t.test('a block that is read by address counts as hot when its segment goes
   t.equal(owner.hits[0], 0, 'hits are counted anew')
 })
 
+void t.test('a job takes no memory from blocks that are read until it ends', async (t) => {
+  const cache = new BlockCache(64 * mebibyte)
+  const lent = writeBlocks(cache, 110, 500_000)
+  const { segmentCount } = lent
+  const { bytesUsed } = cache
+  const room = cache.bytesMax - cache.memory.bytesMax - bytesUsed
+  const memory = cache.borrowSegments(60 * mebibyte)
+  t.equal(memory.length, Math.floor(room / mebibyte))
+  t.ok(memory.length > 0 && memory.length < 20)
+  cache.admitWritten(lent, 0)
+  t.equal(lent.segmentCount, segmentCount)
+})
+
 void t.test('a segment is not used again while a read holds a block of it', async (t) => {
   const cache = new BlockCache(64 * mebibyte)
   const lent = writeBlocks(cache, 10, 500_000)
