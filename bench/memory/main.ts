@@ -48,7 +48,7 @@ function subject(name: string, engine = name, readsAhead = true): MemorySubject 
 const subjects = [
   subject('cellar'),
   subject('lmdb'),
-  subject('lmdb, noReadAhead', 'lmdb', false),
+  subject('lmdb/noReadAhead', 'lmdb', false),
   subject('classic-level'),
   subject('better-sqlite3'),
 ]
