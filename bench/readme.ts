@@ -24,6 +24,7 @@ import {
   markdownTable,
   percentiles,
 } from './harness/table.js'
+import { recordedSuites } from './recording.js'
 import { formatTargets, readResults } from './targets.js'
 
 /** A part of a text that is generated. */
@@ -119,7 +120,7 @@ function formatReport(report: Report): string {
         `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, commit ` +
           `${commit ?? 'unknown'}, ${date.slice(0, 10)}`,
         `seed ${String(options['seed'])}`,
-        `cache of ${Number(options['cacheBytes']) / (1024 * 1024)} MiB`,
+        ...(choosesCache(options['suite']) ? [`cache of ${cacheMebibytes(options)} MiB`] : []),
         ...(isCut ? [`workloads end after ${String(options['phaseSecondsMax'])} s`] : []),
         ...(versions.length === 0
           ? []
@@ -128,6 +129,15 @@ function formatReport(report: Report): string {
     ),
     '',
   ].join('\n')
+}
+
+/** Whether the recording gives a suite a cache of its own; not all suites have one. */
+function choosesCache(suite: unknown): boolean {
+  return recordedSuites.some(({ name, cacheBytes }) => name === suite && cacheBytes !== undefined)
+}
+
+function cacheMebibytes(options: Report['options']): number {
+  return Number(options['cacheBytes']) / (1024 * 1024)
 }
 
 /** A paragraph in lines of at most 100 columns. */

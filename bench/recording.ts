@@ -1,12 +1,15 @@
 /**
  * `npm run bench -- record --out bench/results`: the suites that README.md, docs/performance.md and
- * the overview show, all on this Node and commit, three times each, in about an hour on two cores.
+ * the overview show, all on this Node and commit, three times each. That takes one to two hours on
+ * two cores.
  *
  * The stores have a million rows, or are more than four times as large as the cache. Of `db-bench`
  * and `ycsb` all engines have a cache that holds the store: LMDB has that whatever it is told,
  * because it maps its file, and Cellar by default, with a quarter of the memory. A workload on a
- * loaded store ends after one second. With `--resume` an interrupted recording goes on.
+ * loaded store ends after one second, where no other time stands here. With `--resume` an
+ * interrupted recording goes on.
  */
+import { totalmem } from 'node:os'
 
 /** A suite to record; what is undefined is as the suite has it. */
 export interface RecordedSuite {
@@ -42,8 +45,8 @@ export const recordedSuites: readonly RecordedSuite[] = [
   {
     name: 'ycsb',
     records: million,
-    // A quarter of the memory of a machine with 24 GiB.
-    cacheBytes: 6144 * mebibyte,
+    // As much as Cellar takes by default.
+    cacheBytes: Math.floor(totalmem() / 4 / mebibyte) * mebibyte,
     phaseSeconds: 10,
     engines: wideStores,
   },

@@ -146,8 +146,9 @@ export class BlockCache {
   }
 
   /**
-   * Segments for a job that writes `bytes` bytes of blocks, as many as there is room for. Blocks of
-   * its inputs stay: reads use them until the job ends. See {@link CacheSegments.borrow}.
+   * Segments for a job that writes `bytes` bytes of blocks: as many as there is room for, or up to
+   * the tenth that written blocks have anyway. The blocks of the job's inputs are no room, because
+   * reads use them until the job ends. See {@link CacheSegments.borrow}.
    */
   borrowSegments(bytes: number): SharedArrayBuffer[] {
     const { segments, maximum } = this
