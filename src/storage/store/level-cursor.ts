@@ -3,34 +3,54 @@
  * one after the other, and a seek finds its SSTable by binary search. See
  * `src/storage/cursor/cursor.ts` for the contract.
  *
- * One SSTable cursor is open at a time. Blocks of an SSTable that was left are never recycled,
- * because cells of the current row may be in them.
+ * One SSTable cursor is read at a time. The blocks of an SSTable that was left stay held until the
+ * scan ends, because cells of the current row may be in them.
  */
 import { compareBytes, emptyBytes } from '../../base/bytes.js'
 import { ShownEntry, type BackwardCursor } from '../cursor/cursor.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { findTable } from './row-probe.js'
+import type { ReadMode } from './source-cursors.js'
+
+/** Gives the cursors of SSTables by their indexes among the sources. */
+export interface TableCursors {
+  tableOfRange(position: number, mode: ReadMode): SsTableCursor
+}
 
 export class LevelCursor extends ShownEntry implements BackwardCursor {
-  private tables: readonly SsTableReader[] = []
-  private mayBlock = true
-  private cacheBlocks = true
+  private readonly cursors: TableCursors
+  /** In key order. */
+  private readonly tables: SsTableReader[] = []
+  /** The index of each SSTable among the sources. */
+  private readonly positions: number[] = []
+  private mode: ReadMode = { mayBlock: true, cacheBlocks: true }
   /** Index of the SSTable that {@link child} reads. */
   private index = -1
   private child: SsTableCursor | undefined = undefined
   /** True if `next` or `previous` has left one SSTable and threw for a block of the other. */
   private entering = false
 
-  /** Sets the SSTables of a level, or some of them, in key order. Invalid until the next seek. */
-  setTables(tables: readonly SsTableReader[], mayBlock: boolean, cacheBlocks: boolean): void {
-    this.tables = tables
-    this.mayBlock = mayBlock
-    this.cacheBlocks = cacheBlocks
+  constructor(cursors: TableCursors) {
+    super()
+    this.cursors = cursors
+  }
+
+  /** Begins a read of the SSTables that are then added. Invalid until the first seek. */
+  begin(mode: ReadMode): void {
+    while (this.tables.length > 0) this.tables.pop()
+    while (this.positions.length > 0) this.positions.pop()
+    this.mode = mode
     this.index = -1
     this.child = undefined
     this.entering = false
     this.valid = false
+  }
+
+  /** Adds an SSTable of the level, behind those added before. */
+  add(position: number, table: SsTableReader): void {
+    this.positions.push(position)
+    this.tables.push(table)
   }
 
   seek(key: Uint8Array, length: number): void {
@@ -121,10 +141,7 @@ export class LevelCursor extends ShownEntry implements BackwardCursor {
 
   private childAt(index: number): SsTableCursor {
     if (index === this.index) return this.child!
-    const child = this.tables[index].cursor()
-    child.mayBlock = this.mayBlock
-    child.cacheBlocks = this.cacheBlocks
-    child.beginRead()
+    const child = this.cursors.tableOfRange(this.positions[index], this.mode)
     this.child = child
     this.index = index
     return child

@@ -55,22 +55,35 @@ export function tablesOfRow(
   return ofAnyTime
 }
 
-/** The indexes of the SSTables that may hold rows within bounds, newest first. */
+/**
+ * Finds the SSTables that may hold rows within bounds, and sets `found` to their indexes, newest
+ * first.
+ */
 export function tablesOfRange(
   { tables, levelEnds }: LeveledSources,
   read: ReadTimes,
   probe: RowProbe,
   bounds: RowBounds,
-): number[] {
-  const found: number[] = []
-  const first = bounds.reversed ? bounds.stop : bounds.start
+  found: number[],
+): void {
+  while (found.length > 0) found.pop()
+  const { start, stop, reversed } = bounds
+  const first = reversed ? stop : start
+  const last = reversed ? start : stop
   for (let level = 0; level < levelEnds.length; level++) {
     const end = levelEnds[level]
     let i = level === 0 ? 0 : levelEnds[level - 1]
     if (level > 0 && first !== undefined) i = findTable(tables, i, end, first, first.length)
-    for (; i < end; i++) if (isInRange(tables[i], read, probe, bounds)) found.push(i)
+    for (; i < end; i++) {
+      const table = tables[i]
+      if (last !== undefined && !beginsUpTo(table, last)) {
+        if (level > 0) break
+        continue
+      }
+      if (level === 0 && first !== undefined && !endsFrom(table, first)) continue
+      if (isInTime(table, read) && mayHoldPrefix(table, probe, bounds)) found.push(i)
+    }
   }
-  return found
 }
 
 /** Whether an SSTable may have cells that the read sees, by sequences and timestamps. */
@@ -90,24 +103,14 @@ export function isInTime({ properties }: SsTableReader, read: ReadTimes): boolea
   return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
 }
 
-function isInRange(
-  table: SsTableReader,
-  read: ReadTimes,
-  probe: RowProbe,
-  bounds: RowBounds,
-): boolean {
-  if (!isInTime(table, read) || !overlaps(bounds, table)) return false
-  const prefixBytes = filterPrefixBytes(table.properties.filterKind)
-  return prefixBytes === 0 || passesPrefix(table, probe, bounds, prefixBytes)
-}
-
 /** Whether an SSTable may hold rows within bounds that share a prefix of the filter's length. */
-function passesPrefix(
+function mayHoldPrefix(
   table: SsTableReader,
   probe: RowProbe,
   { start, startInclusive, stop, stopInclusive, reversed }: RowBounds,
-  prefixBytes: number,
 ): boolean {
+  const prefixBytes = filterPrefixBytes(table.properties.filterKind)
+  if (prefixBytes === 0) return true
   const first = reversed ? stop : start
   const last = reversed ? start : stop
   if (first === undefined || last === undefined) return true
@@ -120,15 +123,13 @@ function passesPrefix(
   return probe.passesPrefix(table, first, first.length, prefixBytes)
 }
 
-/** False only if an SSTable has no row within the bounds, by its first and last key. */
-function overlaps({ start, stop, reversed }: RowBounds, { properties }: SsTableReader): boolean {
-  const { firstKey, lastKey } = properties
-  const first = reversed ? stop : start
-  if (first !== undefined && compareBytes(lastKey, 0, lastKey.length, first, 0, first.length) < 0) {
-    return false
-  }
-  const last = reversed ? start : stop
-  if (last === undefined) return true
+/** Whether the last key of an SSTable is at or above a bound. */
+function endsFrom({ properties: { lastKey } }: SsTableReader, first: Buffer): boolean {
+  return compareBytes(lastKey, 0, lastKey.length, first, 0, first.length) >= 0
+}
+
+/** Whether the first row of an SSTable is at or below a bound. */
+function beginsUpTo({ properties: { firstKey } }: SsTableReader, last: Buffer): boolean {
   const length = Math.min(firstKey.length, last.length)
   const order = compareBytes(firstKey, 0, length, last, 0, last.length)
   // If all bytes are equal, the first row is `last` only if its terminator follows.

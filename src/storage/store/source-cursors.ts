@@ -71,15 +71,11 @@ export class SourceCursors {
     return true
   }
 
-  /**
-   * Ends the read of a range: releases its blocks, and drops the cursors that only scans need.
-   * REQUIRES that no reference to its cells remains.
-   */
+  /** Ends the read of a range, and releases its blocks. REQUIRES that no cell of it is in use. */
   releaseRange(): void {
     const { tables, levels } = this
     for (let i = 0; i < tables.length; i++) tables[i]?.endRead()
     for (let i = 0; i < levels.length; i++) levels[i].endRead()
-    this.levels = []
   }
 
   private dropTables(): void {
@@ -106,13 +102,23 @@ export class SourceCursors {
 
   /** The cursor of the SSTable at an index, for a row of `rowBytes` bytes; 0: for all entries. */
   table(index: number, mode: ReadMode, rowBytes: number): SsTableCursor {
-    const cursor = this.tables[index] ?? this.makeTable(index)
-    cursor.mayBlock = mode.mayBlock
-    cursor.cacheBlocks = mode.cacheBlocks && this.settings.blockCache
+    if (this.tables[index] === undefined && this.tableCount === tableCursorsMax) this.dropTables()
+    const cursor = this.tableOfRange(index, mode)
     cursor.rowBytes = rowBytes
     // Row reads: the cells of the previous read are already copied, so its blocks are released
     // here. Scans: blocks are released at the end (releaseRange).
     cursor.beginRead()
+    return cursor
+  }
+
+  /** The cursor of the SSTable at an index, for a scan that may have read the SSTable before. */
+  tableOfRange(index: number, mode: ReadMode): SsTableCursor {
+    const kept = this.tables[index]
+    const cursor = kept ?? this.sources.tables[index].cursor()
+    cursor.mayBlock = mode.mayBlock
+    cursor.cacheBlocks = mode.cacheBlocks && this.settings.blockCache
+    cursor.rowBytes = 0
+    if (kept === undefined) this.keepTable(index, cursor)
     return cursor
   }
 
@@ -134,16 +140,14 @@ export class SourceCursors {
     return cursor
   }
 
-  private makeTable(index: number): SsTableCursor {
-    if (this.tableCount === tableCursorsMax) this.dropTables()
+  private keepTable(index: number, cursor: SsTableCursor): void {
+    this.sources.tables[index].inMemory = this.settings.inMemory
+    cursor.beginRead()
+    if (this.tableCount === tableCursorsMax) return
     // Filled up to the index, so that the array does not become a dictionary.
     while (this.tables.length < index) this.tables.push(undefined)
-    const table = this.sources.tables[index]
-    const cursor = table.cursor()
-    table.inMemory = this.settings.inMemory
     this.tables[index] = cursor
     this.tableCount++
-    return cursor
   }
 
   /**
@@ -157,13 +161,18 @@ export class SourceCursors {
     return (this.deferred[index] ??= new DeferredTableCursor(this.sources.tables[index], inner))
   }
 
-  /** A cursor over SSTables of a level below 0. */
-  level(index: number, tables: readonly SsTableReader[], mode: ReadMode): LevelCursor {
-    while (this.levels.length <= index) this.levels.push(new LevelCursor())
-    const cursor = this.levels[index]
-    const { blockCache, inMemory } = this.settings
-    cursor.setTables(tables, mode.mayBlock, mode.cacheBlocks && blockCache)
-    for (let i = 0; i < tables.length; i++) tables[i].inMemory = inMemory
+  /** A cursor over SSTables of a level below 0, by `indexes[from, to)` of the sources. */
+  level(
+    level: number,
+    indexes: readonly number[],
+    from: number,
+    to: number,
+    mode: ReadMode,
+  ): LevelCursor {
+    while (this.levels.length < level) this.levels.push(new LevelCursor(this))
+    const cursor = this.levels[level - 1]
+    cursor.begin(mode)
+    for (let i = from; i < to; i++) cursor.add(indexes[i], this.sources.tables[indexes[i]])
     return cursor
   }
 }

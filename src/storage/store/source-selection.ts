@@ -494,7 +494,9 @@ export class SourceSelection implements StoreRowRead {
       this.familyDeletes += slot.familyDeleteCount
     }
     const ofMemtables = this.chosen.length
-    this.chooseTablesOf(tablesOfRange(this.cursors.sources, this, this.probe, bounds))
+    const { candidates } = this
+    tablesOfRange(this.cursors.sources, this, this.probe, bounds, candidates)
+    this.chooseTablesOf(candidates)
     const runs = this.chosen.length - ofMemtables
     this.store.readBytes[0] += Math.max(0, runs - 1) * bytesPerScannedRun
     this.noteMarkers()
@@ -510,8 +512,7 @@ export class SourceSelection implements StoreRowRead {
         this.noteMarkersOf(tables[indexes[i++]])
       }
       if (level > 0 && i - from > 1) {
-        const some = indexes.slice(from, i).map((index) => tables[index])
-        this.chosen.push(this.cursors.level(level - 1, some, this.mode))
+        this.chosen.push(this.cursors.level(level, indexes, from, i, this.mode))
         continue
       }
       for (let k = from; k < i; k++) this.chosen.push(this.cursors.table(indexes[k], this.mode, 0))

@@ -37,8 +37,12 @@ void t.test('a level is read to its end and back, table by table', async (t) => 
   })
   const keys = entries.map(({ key }) => key.toString('latin1'))
   for (const mayBlock of [false, true]) {
-    const cursor = new LevelCursor()
-    cursor.setTables(tables, mayBlock, true)
+    const cursors = tables.map((table) => table.cursor())
+    const cursor = new LevelCursor({
+      tableOfRange: (position) => Object.assign(cursors[position], { mayBlock }),
+    })
+    cursor.begin({ mayBlock, cacheBlocks: true })
+    tables.forEach((table, position) => cursor.add(position, table))
     const behind = Buffer.from('s')
     let misses = await drive(() => cursor.seekBefore(behind, behind.length))
     const found: string[] = []
