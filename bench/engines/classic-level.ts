@@ -1,7 +1,7 @@
 /** classic-level: LevelDB 1.20 in C++. */
 import type { EngineAdapter, OpenedEngine, OpenSettings } from '../harness/engine.js'
 import { openLevel, type Level } from './level-store.js'
-import { loadPeer, peerVersion } from './peers.js'
+import { loadPeer, peerVersion, writeBufferBytes } from './peers.js'
 
 interface LevelModule {
   readonly ClassicLevel: new (directory: string, options: object) => Level
@@ -13,8 +13,7 @@ async function open(settings: OpenSettings): Promise<OpenedEngine> {
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
     cacheSize: settings.cacheBytes,
-    // As large as Cellar's memtable: the default of 4 MiB would make it slower.
-    writeBufferSize: 32 * 1024 * 1024,
+    writeBufferSize: writeBufferBytes,
   })
   return openLevel(level, settings, 'chained')
 }

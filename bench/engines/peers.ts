@@ -14,6 +14,12 @@ import { join, resolve } from 'node:path'
 /** The folder of the package, in the sources: it is not compiled. */
 export const peersFolder = resolve(import.meta.dirname, '../../../bench/peers')
 
+/**
+ * LevelDB's write buffer: as large as Cellar's memtable on a machine with 8 GiB or more. With its
+ * default of 4 MiB LevelDB would be slower.
+ */
+export const writeBufferBytes = 128 * 1024 * 1024
+
 const requirePeer = createRequire(join(peersFolder, 'package.json'))
 
 /** Loads a peer; throws with a short reason if it is not there. */

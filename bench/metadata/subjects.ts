@@ -11,7 +11,7 @@ import {
   type Stat,
 } from '../../src/systems/metastore/pulsar/index.js'
 import { ZooKeeperServer, zookeeperMissing } from './zookeeper-server.js'
-import { loadPeer, peerVersion } from '../engines/peers.js'
+import { loadPeer, peerVersion, writeBufferBytes } from '../engines/peers.js'
 import { childrenBySeek, MapSubject, PeerSubject, type PeerRecords } from './peers.js'
 import type { EphemeralOwner, Subject, SubjectEntry, SubjectSettings } from './subject.js'
 
@@ -142,7 +142,7 @@ async function openLevel({ directory, cacheBytes }: SubjectSettings): Promise<Su
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
     cacheSize: cacheBytes,
-    writeBufferSize: 32 * 1024 * 1024,
+    writeBufferSize: writeBufferBytes,
   })
   await level.open()
   // A call holds its thread until its sync is over, so the next one of the caller waits.

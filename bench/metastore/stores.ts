@@ -3,7 +3,7 @@ import { writeChained, type ChainedBatch, type LevelOperation } from '../engines
 import { join } from 'node:path'
 import { Database } from '../../src/entries/index.js'
 import { CellarMetaStore, type MetaStore } from '../../src/systems/metastore/index.js'
-import { loadPeer, peerVersion } from '../engines/peers.js'
+import { loadPeer, peerVersion, writeBufferBytes } from '../engines/peers.js'
 import { KeyValueMetaStore, type KeyValue, type Pages } from './key-value-metastore.js'
 
 /** What a store is opened with. */
@@ -90,8 +90,7 @@ async function openLevel(settings: StoreSettings): Promise<MetaStore> {
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
     cacheSize: settings.cacheBytes,
-    // As large as Cellar's memtable: the default of 4 MiB would make it slower.
-    writeBufferSize: 32 * 1024 * 1024,
+    writeBufferSize: writeBufferBytes,
   })
   await level.open()
   const group = new GroupWriter((operations) =>

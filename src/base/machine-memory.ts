@@ -1,5 +1,6 @@
 /**
- * The memory that this process may use, and the default size of a cache, which is a share of it.
+ * The memory that this process may use, and the default sizes of caches and memtables, which are
+ * shares of it.
  */
 import { freemem, totalmem } from 'node:os'
 
@@ -10,6 +11,13 @@ export const cacheShare = 1 / 4
 
 /** … but at least this many bytes. */
 export const cacheBytesFloor = 32 * mebibyte
+
+/** The default budget of memtables is this share of the available memory … */
+export const memtableShare = 1 / 16
+
+/** … but at least and at most these bytes. */
+export const memtableBytesFloor = 32 * mebibyte
+export const memtableBytesCeiling = 512 * mebibyte
 
 /** Bytes of memory that the process may use: the machine's, or the limit of its control group. */
 export function machineMemoryBytes(): number {
@@ -39,4 +47,10 @@ export function availableMemoryBytes(): number {
 export function cacheBytesFor(memoryBytes: number): number {
   const share = Math.floor((memoryBytes * cacheShare) / mebibyte) * mebibyte
   return Math.max(cacheBytesFloor, share)
+}
+
+/** Default budget of all memtables together, a whole number of MiB. */
+export function memtableBytesFor(memoryBytes: number): number {
+  const share = Math.floor((memoryBytes * memtableShare) / mebibyte) * mebibyte
+  return Math.min(memtableBytesCeiling, Math.max(memtableBytesFloor, share))
 }

@@ -2,6 +2,7 @@
 import { checkChoice, checkText, shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import { systemClock, type Clock } from '../../base/clock.js'
+import { availableMemoryBytes, memtableBytesFor } from '../../base/machine-memory.js'
 import {
   boolean,
   callback,
@@ -89,15 +90,16 @@ export const databaseOptions = {
   recovery: choice(['tornTail', 'strict'], 'tornTail'),
   /**
    * Budget of all memtables together, frozen ones included. Above three quarters of the budget the
-   * largest memtables are frozen and flushed. Above the budget writers wait. Default 128 MiB, at
-   * least 256 KiB.
+   * largest memtables are frozen and flushed. Above the budget writers wait. At least 256 KiB.
+   * Default: a sixteenth of the memory that is available to the process when it opens the database,
+   * from 32 to 512 MiB.
    */
-  memtableBytesMax: integer({ min: 256 * kibibyte, default: 128 * mebibyte }),
+  memtableBytesMax: integer({ min: 256 * kibibyte, default: undefined }),
   /**
-   * Size at which a memtable is frozen and flushed. Default 32 MiB, at least 64 KiB; larger values
-   * than half of `memtableBytesMax` count as that half.
+   * Size at which a memtable is frozen and flushed. At least 64 KiB; larger values than half of
+   * `memtableBytesMax` count as that half. Default: a quarter of `memtableBytesMax`.
    */
-  flushBytes: integer({ min: 64 * kibibyte, default: 32 * mebibyte }),
+  flushBytes: integer({ min: 64 * kibibyte, default: undefined }),
   /**
    * Budget of the cache of decompressed blocks; 0 caches none. At most a sixteenth holds rows as
    * gets have put them together. Default: a quarter of the memory that is available to the process
@@ -115,10 +117,10 @@ export const databaseOptions = {
    */
   quickReads: boolean(true),
   /**
-   * Length of the log above which the stores that need its oldest segment are flushed. Default 256
-   * MiB, at least 64 KiB.
+   * Length of the log above which the stores that need its oldest segment are flushed. At least 64
+   * KiB. Default: twice `memtableBytesMax`, at least 256 MiB.
    */
-  logBytesMax: integer({ min: 64 * kibibyte, default: 256 * mebibyte }),
+  logBytesMax: integer({ min: 64 * kibibyte, default: undefined }),
   /**
    * Bytes of log segments to keep although their mutations are all in SSTables, so that
    * `Database.changes` can start there. A running feed keeps the segments that it has not read in
@@ -231,11 +233,20 @@ export type DatabaseSettings = Settings<typeof databaseOptions>
 /** Options with every default filled in, those included that depend on each other. */
 export interface ResolvedOptions extends Omit<
   DatabaseSettings,
-  'fileSystem' | 'blockCacheBytesMax'
+  'fileSystem' | 'blockCacheBytesMax' | SizeByMemory
 > {
   /** Undefined: the cache is sized by the memory that is available. */
   readonly blockCacheBytesMax: number | undefined
+  readonly memtableBytesMax: number
+  readonly flushBytes: number
+  readonly logBytesMax: number
 }
+
+/** The sizes that follow from the memory that is available. */
+type SizeByMemory = 'memtableBytesMax' | 'flushBytes' | 'logBytesMax'
+
+/** The default of `logBytesMax` is at least this. */
+const logBytesFloor = 256 * mebibyte
 
 /** Checks the path of a directory. */
 export function checkDirectory(directory: string): void {
@@ -244,12 +255,21 @@ export function checkDirectory(directory: string): void {
   throw invalidArgument('the directory must be a path: not empty, and without a zero character')
 }
 
-/** Derives what depends on other options. */
-export function resolveOptions(given: DatabaseSettings): ResolvedOptions {
-  const { readOnly, createIfMissing, memtableBytesMax, flushBytes } = given
+/** Derives what depends on other options, or on the memory that is available. */
+export function resolveOptions(
+  given: DatabaseSettings,
+  memoryBytes = availableMemoryBytes(),
+): ResolvedOptions {
+  const { readOnly, createIfMissing } = given
+  const memtableBytesMax = given.memtableBytesMax ?? memtableBytesFor(memoryBytes)
   return {
     ...given,
     createIfMissing: createIfMissing && !readOnly,
-    flushBytes: Math.min(flushBytes, Math.floor(memtableBytesMax / 2)),
+    memtableBytesMax,
+    flushBytes: Math.min(
+      given.flushBytes ?? Math.floor(memtableBytesMax / 4),
+      Math.floor(memtableBytesMax / 2),
+    ),
+    logBytesMax: given.logBytesMax ?? Math.max(logBytesFloor, 2 * memtableBytesMax),
   }
 }

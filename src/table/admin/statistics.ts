@@ -55,6 +55,8 @@ function engineStatistics(engine: Engine) {
     logBytes: log.bytesTotal,
     /** Size of the memtables that are not in an SSTable yet, including frozen ones. */
     memtableBytes: budget.bytesUsed,
+    /** The budget of the memtables: the option of the same name, or its default. */
+    memtableBytesMax: budget.bytesMax,
     /**
      * Size of the memtables that SSTables have replaced and that are still pinned: by a scan opened
      * while the manifest was written, or by a flush overtaken by a synchronous writer.
