@@ -15,8 +15,10 @@ export const cacheBytesFloor = 32 * mebibyte
 /** The default budget of memtables is this share of the available memory … */
 export const memtableShare = 1 / 16
 
-/** … but at least and at most these bytes. */
+/** … but at least this many bytes … */
 export const memtableBytesFloor = 32 * mebibyte
+
+/** … and at most this many. */
 export const memtableBytesCeiling = 512 * mebibyte
 
 /** Bytes of memory that the process may use: the machine's, or the limit of its control group. */

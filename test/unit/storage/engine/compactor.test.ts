@@ -508,7 +508,8 @@ void t.test('what is dropped is counted by reason', async (t) => {
 
 void t.test('a merge rests while memory fills up and a flush runs', async (t) => {
   const fileSystem = new FaultyFileSystem(new SimulatedDisk())
-  const options = { fileSystem, compactionEnabled: false, memtableBytesMax: 32 * 1024 * 1024 }
+  const memory = { memtableBytesMax: 32 * 1024 * 1024, flushBytes: 16 * 1024 * 1024 }
+  const options = { fileSystem, compactionEnabled: false, ...memory }
   const database = await Database.open('/db', { executor: 'inline', ...options })
   const families = { f: { compression: 'NONE' } } as const
   const table = await database.createTable('t', { families, durability: 'SKIP_WAL' })
