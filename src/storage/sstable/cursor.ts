@@ -122,6 +122,19 @@ export class SsTableCursor implements BackwardCursor {
     this.beginRead()
   }
 
+  /**
+   * Ends a read whose entries are still in use: leaves its blocks to the garbage collector, so that
+   * their memory is never recycled.
+   */
+  abandonRead(): void {
+    const { held } = this
+    for (let i = 0; i < held.length; i++) held[i].holders |= heldForGood
+    while (held.length > 0) held.pop()
+    this.heldBytes = 0
+    this.fetched = undefined
+    this.endRead()
+  }
+
   seek(key: Uint8Array, length: number): void {
     const { reader } = this
     if (reader.closed) this.failClosed()

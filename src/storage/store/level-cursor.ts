@@ -3,8 +3,8 @@
  * one after the other, and a seek finds its SSTable by binary search. See
  * `src/storage/cursor/cursor.ts` for the contract.
  *
- * One SSTable cursor is read at a time. The blocks of an SSTable that was left stay held until the
- * scan ends, because cells of the current row may be in them.
+ * One SSTable cursor is read at a time. Blocks of an SSTable that was left are never recycled,
+ * because cells of the current row may be in them, and its cursor holds none.
  */
 import { compareBytes, emptyBytes } from '../../base/bytes.js'
 import { ShownEntry, type BackwardCursor } from '../cursor/cursor.js'
@@ -141,6 +141,7 @@ export class LevelCursor extends ShownEntry implements BackwardCursor {
 
   private childAt(index: number): SsTableCursor {
     if (index === this.index) return this.child!
+    this.child?.abandonRead()
     const child = this.cursors.tableOfRange(this.positions[index], this.mode)
     this.child = child
     this.index = index

@@ -39,6 +39,8 @@ export class SourceCursors {
   private newest: Float64Array | undefined = undefined
   /** Wrappers of SSTable cursors for single rows, made on first use. */
   private deferred: (DeferredTableCursor | undefined)[] = []
+  /** The SSTable cursors of the present range that no level cursor moves. */
+  private readonly ranged: SsTableCursor[] = []
   /** One for each level below 0 that was scanned. */
   private levels: LevelCursor[] = []
 
@@ -73,8 +75,8 @@ export class SourceCursors {
 
   /** Ends the read of a range, and releases its blocks. REQUIRES that no cell of it is in use. */
   releaseRange(): void {
-    const { tables, levels } = this
-    for (let i = 0; i < tables.length; i++) tables[i]?.endRead()
+    const { ranged, levels } = this
+    while (ranged.length > 0) ranged.pop()!.endRead()
     for (let i = 0; i < levels.length; i++) levels[i].endRead()
   }
 
@@ -100,18 +102,25 @@ export class SourceCursors {
     return left
   }
 
-  /** The cursor of the SSTable at an index, for a row of `rowBytes` bytes; 0: for all entries. */
+  /** The cursor of the SSTable at an index, for a row of `rowBytes` bytes. */
   table(index: number, mode: ReadMode, rowBytes: number): SsTableCursor {
     if (this.tables[index] === undefined && this.tableCount === tableCursorsMax) this.dropTables()
     const cursor = this.tableOfRange(index, mode)
     cursor.rowBytes = rowBytes
-    // Row reads: the cells of the previous read are already copied, so its blocks are released
-    // here. Scans: blocks are released at the end (releaseRange).
+    // The cells of the previous read are already copied, so its blocks are released here.
     cursor.beginRead()
     return cursor
   }
 
-  /** The cursor of the SSTable at an index, for a scan that may have read the SSTable before. */
+  /** The cursor of the SSTable at an index for a range; its blocks are held until the range ends. */
+  rangeTable(index: number, mode: ReadMode): SsTableCursor {
+    const cursor = this.tableOfRange(index, mode)
+    cursor.beginRead()
+    this.ranged.push(cursor)
+    return cursor
+  }
+
+  /** The cursor of the SSTable at an index, for the cursor of its level, which ends the read. */
   tableOfRange(index: number, mode: ReadMode): SsTableCursor {
     const kept = this.tables[index]
     const cursor = kept ?? this.sources.tables[index].cursor()

@@ -515,7 +515,8 @@ export class SourceSelection implements StoreRowRead {
         this.chosen.push(this.cursors.level(level, indexes, from, i, this.mode))
         continue
       }
-      for (let k = from; k < i; k++) this.chosen.push(this.cursors.table(indexes[k], this.mode, 0))
+      for (let k = from; k < i; k++)
+        this.chosen.push(this.cursors.rangeTable(indexes[k], this.mode))
     }
   }
 

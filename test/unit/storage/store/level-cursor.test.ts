@@ -57,6 +57,8 @@ void t.test('a level is read to its end and back, table by table', async (t) => 
     while (cursor.valid) {
       found.push(keyOf(cursor))
       await drive(() => cursor.next())
+      const holding = cursors.filter((each) => (Reflect.get(each, 'held') as object[]).length > 0)
+      if (holding.length > 1) t.fail('a cursor that was left holds blocks')
     }
     t.same(found, keys)
   }
