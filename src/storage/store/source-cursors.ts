@@ -112,7 +112,7 @@ export class SourceCursors {
     return cursor
   }
 
-  /** The cursor of the SSTable at an index for a range; its blocks are held until the range ends. */
+  /** The cursor of an SSTable, by index, for a range; its blocks are held until the range ends. */
   rangeTable(index: number, mode: ReadMode): SsTableCursor {
     const cursor = this.tableOfRange(index, mode)
     cursor.beginRead()
