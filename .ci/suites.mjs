@@ -7,7 +7,7 @@
  * build/test but the campaigns. `--all`: with the campaigns. `--quick`: unit tests of seconds.
  * Prints what was written. `--in` takes another folder of `build`, for runs beside each other.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -47,20 +47,37 @@ const files =
         .filter((file) => !runsOf(file).some((each) => leftOut.includes(each)))
 
 /**
- * Processes that share the folders. Their names come first, and so do they: the longest of them must
- * not be what everything waits for at the end.
+ * Processes that share the folders, so that the sources of each have about as many bytes. Their names
+ * come first, and so do they: the longest of them must not be what everything waits for at the end.
  */
 const sharedProcesses = 6
-const places = []
+
+/** The shared process of each folder. The largest folders are placed first. */
+function shareFolders() {
+  const bytes = new Map()
+  for (const file of files) {
+    if (runsOf(file).some((each) => ['alone', 'together', 'campaign'].includes(each))) continue
+    const { size } = statSync(join(root, sourceOf(file)))
+    bytes.set(dirname(file), (bytes.get(dirname(file)) ?? 0) + size)
+  }
+  const loads = new Array(sharedProcesses).fill(0)
+  const places = new Map()
+  for (const [place, size] of [...bytes].sort(([, one], [, other]) => other - one)) {
+    const least = loads.indexOf(Math.min(...loads))
+    loads[least] += size
+    places.set(place, `0-shared-${1 + least}`)
+  }
+  return places
+}
+
+const places = shareFolders()
 
 function suiteOf(file) {
   const place = dirname(file)
   const runs = runsOf(file)
   if (runs.includes('alone')) return file
   if (runs.includes('together')) return `${place}/together`
-  if (runs.includes('campaign')) return place
-  if (!places.includes(place)) places.push(place)
-  return `0-shared-${1 + (places.indexOf(place) % sharedProcesses)}`
+  return runs.includes('campaign') ? place : places.get(place)
 }
 
 const suites = new Map()

@@ -1,6 +1,8 @@
 /**
  * The engines that need no package answer like the model: Cellar in both forms, and the two layouts
  * of rows over keys and values.
+ *
+ * @runs long
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,8 @@
-/** Peers: what is not installed is named, what is installed is known by its lock file. */
+/**
+ * Peers: what is not installed is named, what is installed is known by its lock file.
+ *
+ * @runs long
+ */
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

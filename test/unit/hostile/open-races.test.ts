@@ -1,4 +1,8 @@
-/** Systems that open while their tables are made or dropped by others. */
+/**
+ * Systems that open while their tables are made or dropped by others.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { CellarError, Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { metadataStoreOf } from '../../../src/systems/metastore/pulsar/index.js'

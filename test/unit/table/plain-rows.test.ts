@@ -4,6 +4,8 @@
  * `verify` compares the marks of the files with their keys.
  *
  * CELLAR_SEED repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom } from '../../../bench/harness/random.js'

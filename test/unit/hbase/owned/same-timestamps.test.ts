@@ -1,6 +1,8 @@
 /**
  * Writes to one cell with one timestamp, through an owner whose store is slow: each check sees the
  * value before, although the store may still have an older one.
+ *
+ * @runs long
  */
 import t from 'tap'
 import type { Database, Put } from '../../../../src/api/index.js'

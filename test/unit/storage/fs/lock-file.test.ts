@@ -1,4 +1,8 @@
-/** Openers whose steps mix at random, and who die anywhere: never two owners. */
+/**
+ * Openers whose steps mix at random, and who die anywhere: never two owners.
+ *
+ * @runs long
+ */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,8 @@
+/**
+ * The files that a power cut leaves on the simulated disk.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { crashPolicies } from '../../../doubles/power-cut.js'

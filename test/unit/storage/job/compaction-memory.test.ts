@@ -1,3 +1,8 @@
+/**
+ * Compactions of rows that take many blocks write the cells that a naive judge keeps.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import {
   keyBytesBound,
