@@ -1,5 +1,5 @@
 /** Written blocks in a cache, as a job leaves them. */
-import { BlockBuilder } from '../../src/storage/sstable/blocks/block.js'
+import { BlockBuilder } from '../../src/storage/sstable/blocks/block-builder.js'
 import type { Block, BlockOwner } from '../../src/storage/sstable/blocks/block.js'
 import type { BlockCache } from '../../src/storage/sstable/blocks/block-cache.js'
 import {

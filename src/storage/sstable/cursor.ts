@@ -17,13 +17,8 @@ import type { Hash64 } from '../../base/hash.js'
 import { readVarint, varintLength } from '../../base/varint.js'
 import { blockMissing, throwBlockMissing } from '../cursor/cursor.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
-import {
-  damagedEntry,
-  entryOffset,
-  heldForGood,
-  lowerBound,
-  plainRowCells,
-} from './blocks/block.js'
+import { damagedEntry, entryOffset, heldForGood, plainRowCells } from './blocks/block.js'
+import { lowerBound } from './blocks/block-search.js'
 import type { Block } from './blocks/block.js'
 import { frequencyMax } from './blocks/block-cache.js'
 import type { BlockSource } from './blocks/block-source.js'

@@ -75,5 +75,11 @@ export const narrowOffsetBits = 14
 /** As {@link narrowOffsetBits}, of a slot of four bytes. Never change. */
 export const wideOffsetBits = 30
 
+/** The highest offset in a slot of two bytes, and the mask of the offset. */
+export const narrowOffsetMax: number = (1 << narrowOffsetBits) - 1
+
+/** As {@link narrowOffsetMax}, of a slot of four bytes. */
+export const wideOffsetMax: number = 2 ** wideOffsetBits - 1
+
 /** Size of a slot of a block whose offsets do not fit into two bytes with the marks. */
 export const wideSlotBytes = 4

@@ -7,13 +7,8 @@
  * the block is not found; a cursor reports it (`ERR_CORRUPTION`).
  */
 import { emptyBytes, equalBytes } from '../../base/bytes.js'
-import {
-  addressHitsMax,
-  entryOffset,
-  findEntry,
-  plainRowCells,
-  type Block,
-} from '../sstable/blocks/block.js'
+import { addressHitsMax, entryOffset, plainRowCells, type Block } from '../sstable/blocks/block.js'
+import { findEntry } from '../sstable/blocks/block-search.js'
 import { frequencyMax, type BlockCache } from '../sstable/blocks/block-cache.js'
 import { copySequence } from '../sstable/blocks/row-copies.js'
 import { keyStartAt, RowEntries } from '../sstable/blocks/row-entries.js'

@@ -15,32 +15,17 @@
  * the block before use. So a wrong structure with a right checksum is `ERR_CORRUPTION`, never a
  * read beyond the block.
  */
-import { assert } from '../../../base/assert.js'
-import {
-  commonPrefixLength,
-  compareBytes,
-  copySharedBytes,
-  readPrefix48,
-} from '../../../base/bytes.js'
+import { commonPrefixLength } from '../../../base/bytes.js'
 import type { CellarError } from '../../../base/errors.js'
-import { readVarint, varintLength, writeVarint } from '../../../base/varint.js'
-import { wordSlackBytes } from './block-memory.js'
+import { readVarint, varintLength } from '../../../base/varint.js'
 import {
   beginsRowMark,
-  narrowOffsetBits,
+  narrowOffsetMax,
   plainRowMark,
-  wideOffsetBits,
+  wideOffsetMax,
   wideSlotsFlag,
 } from '../format.js'
-import { growBuffer, growNumbers } from '../grow.js'
 import type { KeyPatch } from './key-patch.js'
-import type { RowEntries } from './row-entries.js'
-
-/**
- * Frequency from which on a block gets its {@link Block.prefixes}; searches then touch an eighth of
- * the memory.
- */
-const hotFrequency = 2
 
 /**
  * Set in {@link Block.holders} if the block is never released, so that its memory is never
@@ -130,9 +115,6 @@ export class Block {
   }
 }
 
-const narrowOffsetMax = (1 << narrowOffsetBits) - 1
-const wideOffsetMask = 2 ** wideOffsetBits - 1
-
 /** Offset of the entry in `slot`. REQUIRES 0 <= slot < count. Not checked against the block. */
 export function entryOffset(block: Block, slot: number): number {
   const buffer = block.buffer
@@ -140,7 +122,7 @@ export function entryOffset(block: Block, slot: number): number {
     const at = block.entriesEnd + slot * 2
     return (buffer[at] | (buffer[at + 1] << 8)) & narrowOffsetMax
   }
-  return buffer.readUInt32LE(block.entriesEnd + slot * 4) & wideOffsetMask
+  return buffer.readUInt32LE(block.entriesEnd + slot * 4) & wideOffsetMax
 }
 
 /** The marks of a slot: {@link beginsRowMark} and {@link plainRowMark}. REQUIRES a slot. */
@@ -202,292 +184,6 @@ export function patchKeys(block: Block, patch: KeyPatch): void {
 export function damagedEntry(block: Block, at: number): CellarError {
   const expected = `an entry within ${block.entriesEnd} bytes`
   return block.owner.damagedBlock(block.index, expected, `one at ${at} that is not`)
-}
-
-/**
- * Slot of the first entry from slot `from` on with a key >= `key[0, length)`, or `count` if there
- * is none.
- */
-export function lowerBound(block: Block, key: Uint8Array, length: number, from: number): number {
-  const { count } = block
-  const order = compareShared(block, key, length)
-  if (order !== 0) return order < 0 ? from : count
-  if (block.prefixes === undefined) {
-    if (block.frequency < hotFrequency) return searchEntries(block, key, length, from, count)
-    block.prefixes = readPrefixes(block)
-  }
-  return searchPrefixes(block, block.prefixes, key, length, from)
-}
-
-/**
- * As {@link lowerBound}, from the first slot. Touches only the entries that it compares, and never
- * makes the block's {@link Block.prefixes}: for a search that is seldom repeated.
- */
-export function findEntry(block: Block, key: Uint8Array, length: number): number {
-  const { count } = block
-  const order = compareShared(block, key, length)
-  if (order !== 0) return order < 0 ? 0 : count
-  return searchEntries(block, key, length, 0, count)
-}
-
-/** Compares the beginning of `key[0, length)` with the common prefix of the block's keys. */
-function compareShared(block: Block, key: Uint8Array, length: number): number {
-  const { prefixLength, firstKeyStart } = block
-  if (prefixLength === 0) return 0
-  const head = length < prefixLength ? length : prefixLength
-  return compareBytes(key, 0, head, block.buffer, firstKeyStart, firstKeyStart + prefixLength)
-}
-
-/** Binary search over the entries in slots [from, to). */
-function searchEntries(
-  block: Block,
-  key: Uint8Array,
-  length: number,
-  from: number,
-  to: number,
-): number {
-  let low = from
-  let high = to
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (compareEntry(block, middle, key, length) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-/** Binary search over the numbers; reads entries only on ties. */
-function searchPrefixes(
-  block: Block,
-  prefixes: Float64Array,
-  key: Uint8Array,
-  length: number,
-  from: number,
-): number {
-  const target = readPrefix48(key, block.prefixLength, length)
-  let low = from
-  let high = block.count
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const prefix = prefixes[middle]
-    if (prefix < target) low = middle + 1
-    else if (prefix > target) high = middle
-    else if (compareEntry(block, middle, key, length) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-/**
- * Compares the key in `slot` with `key[0, length)`. REQUIRES that both have the block's common
- * prefix.
- */
-function compareEntry(block: Block, slot: number, key: Uint8Array, length: number): number {
-  const { buffer, entriesEnd, prefixLength } = block
-  let at = entryOffset(block, slot)
-  if (at >= entriesEnd) throw damagedEntry(block, at)
-  let keyLength = buffer[at++]
-  if (keyLength >= 0x80) {
-    keyLength = readVarint(buffer, at - 1, entriesEnd)
-    at += varintLength(keyLength) - 1
-  }
-  while (buffer[at++] >= 0x80);
-  if (keyLength < prefixLength || at + keyLength > entriesEnd) throw damagedEntry(block, at)
-  const limit = keyLength < length ? keyLength : length
-  let i = prefixLength
-  while (i < limit && buffer[at + i] === key[i]) i++
-  return i < limit ? buffer[at + i] - key[i] : keyLength - length
-}
-
-function readPrefixes(block: Block): Float64Array {
-  const prefixes = new Float64Array(block.count)
-  const place = new EntryPlace()
-  for (let slot = 0; slot < prefixes.length; slot++) {
-    readEntry(block, entryOffset(block, slot), place)
-    const start = place.keyStart + block.prefixLength
-    if (start > place.keyEnd) throw damagedEntry(block, place.keyStart)
-    prefixes[slot] = readPrefix48(block.buffer, start, place.keyEnd)
-  }
-  return prefixes
-}
-
-/** Builds successive blocks in the same memory. */
-export class BlockBuilder {
-  /** @internal The payload so far; after {@link finish}, the whole payload. */
-  buffer: Buffer = Buffer.allocUnsafeSlow(32 * 1024)
-  /** Number of entries in the open block. */
-  count = 0
-  /** Size of the entries in the open block, without slots. */
-  entryBytes = 0
-  private words = new DataView(this.buffer.buffer)
-  private slots = new Uint32Array(512)
-  private lastKeyStart = 0
-  private lastKeyEnd = 0
-
-  /** Size of the payload if it were finished now. */
-  get payloadBytes(): number {
-    return this.sizeWith(0, 0)
-  }
-
-  /** Size of the payload after adding an entry with these lengths. */
-  sizeAfter(keyLength: number, valueLength: number): number {
-    const header = varintLength(keyLength) + varintLength(valueLength)
-    return this.sizeWith(header + keyLength + valueLength, 1)
-  }
-
-  /** Size of the payload after adding this number of entries, of so many bytes together. */
-  sizeWith(moreBytes: number, moreEntries: number): number {
-    const entryBytes = this.entryBytes + moreBytes
-    const slotBytes = entryBytes > narrowOffsetMax ? 4 : 2
-    return entryBytes + (this.count + moreEntries) * slotBytes + 4
-  }
-
-  /**
-   * Length of the common prefix of the last key and `source[start, end)`; -1 if the latter is not
-   * greater. REQUIRES count > 0. `words` as in `SsTableWriter.add`.
-   */
-  sharedWithLastKey(source: Buffer, start: number, end: number, words?: DataView): number {
-    const { buffer, lastKeyStart, lastKeyEnd } = this
-    const whole = words === undefined ? 0 : this.sharedWords(words, start, end)
-    const shared =
-      whole +
-      commonPrefixLength(buffer, lastKeyStart + whole, lastKeyEnd, source, start + whole, end)
-    const at = start + shared
-    if (at === end) return -1
-    const lastAt = lastKeyStart + shared
-    return lastAt === lastKeyEnd || buffer[lastAt] < source[at] ? shared : -1
-  }
-
-  /** Length of the common prefix of the two keys in whole words of four bytes. */
-  private sharedWords(words: DataView, start: number, end: number): number {
-    const { lastKeyStart } = this
-    const own = this.words
-    const limit = Math.min(end - start, this.lastKeyEnd - lastKeyStart) - 4
-    let shared = 0
-    while (
-      shared <= limit &&
-      own.getInt32(lastKeyStart + shared, true) === words.getInt32(start + shared, true)
-    ) {
-      shared += 4
-    }
-    return shared
-  }
-
-  /** Marks an entry ({@link rowMarks}). REQUIRES its slot. */
-  mark(slot: number, marks: number): void {
-    this.slots[slot] |= marks << wideOffsetBits
-  }
-
-  /** A copy of the last key added. REQUIRES count > 0. */
-  copyLastKey(): Buffer {
-    return Buffer.from(this.buffer.subarray(this.lastKeyStart, this.lastKeyEnd))
-  }
-
-  /**
-   * Appends a copy of an entry. REQUIRES a key greater than the last. `words` as in
-   * `SsTableWriter.add`.
-   */
-  add(
-    source: Buffer,
-    keyStart: number,
-    keyEnd: number,
-    valueStart: number,
-    valueEnd: number,
-    words?: DataView,
-  ): void {
-    const keyLength = keyEnd - keyStart
-    const valueLength = valueEnd - valueStart
-    let at = this.entryBytes
-    const needed = at + keyLength + valueLength + 10 + wordSlackBytes
-    if (needed > this.buffer.length) this.grow(needed)
-    if (this.count === this.slots.length) this.slots = growNumbers(this.slots, this.count + 1)
-    const target = this.buffer
-    this.slots[this.count++] = at
-    if (keyLength < 0x80) target[at++] = keyLength
-    else at = writeVarint(target, at, keyLength)
-    if (valueLength < 0x80) target[at++] = valueLength
-    else at = writeVarint(target, at, valueLength)
-    this.lastKeyStart = at
-    this.lastKeyEnd = at + keyLength
-    if (valueStart === keyEnd) {
-      if (words !== undefined && valueEnd - keyStart <= wordCopyBytesMax) {
-        copyWords(words, keyStart, valueEnd, this.words, at)
-      } else {
-        copySharedBytes(source, keyStart, valueEnd, target, at)
-      }
-    } else {
-      source.copy(target, at, keyStart, keyEnd)
-      source.copy(target, at + keyLength, valueStart, valueEnd)
-    }
-    this.entryBytes = at + keyLength + valueLength
-  }
-
-  /** Appends a copy of a plain row, and marks it. REQUIRES keys greater than the last. */
-  addRow({ buffer, start, end, count: cells, starts, keyStart, keyEnd }: RowEntries): void {
-    const { count, entryBytes } = this
-    const needed = entryBytes + end - start + wordSlackBytes
-    if (needed > this.buffer.length) this.grow(needed)
-    if (count + cells > this.slots.length) this.slots = growNumbers(this.slots, count + cells)
-    const { slots } = this
-    const shift = entryBytes - start
-    for (let i = 0; i < cells; i++) slots[count + i] = starts[i] + shift
-    copySharedBytes(buffer, start, end, this.buffer, entryBytes)
-    this.count = count + cells
-    this.entryBytes = entryBytes + end - start
-    this.lastKeyStart = keyStart + shift
-    this.lastKeyEnd = keyEnd + shift
-    this.mark(count, beginsRowMark | plainRowMark)
-  }
-
-  /**
-   * Appends slots and count; returns the payload length. The payload is `buffer[0, length)` until
-   * {@link reset}.
-   */
-  finish(): number {
-    const { count, slots } = this
-    assert(count > 0, 'block: no entry')
-    const wide = this.entryBytes > narrowOffsetMax
-    const length = this.payloadBytes
-    let at = this.entryBytes
-    if (length > this.buffer.length) this.grow(length)
-    const target = this.buffer
-    for (let i = 0; i < count; i++) {
-      const offset = slots[i] & wideOffsetMask
-      const marks = slots[i] >>> wideOffsetBits
-      if (wide) at = target.writeUInt32LE(slots[i], at)
-      else at = target.writeUInt16LE(offset | (marks << narrowOffsetBits), at)
-    }
-    target.writeUInt32LE((wide ? count | wideSlotsFlag : count) >>> 0, at)
-    return length
-  }
-
-  /** Starts a new block in the same memory. */
-  reset(): void {
-    this.count = 0
-    this.entryBytes = 0
-  }
-
-  private grow(needed: number): void {
-    this.buffer = growBuffer(this.buffer, this.entryBytes, needed)
-    this.words = new DataView(this.buffer.buffer)
-  }
-}
-
-/** Up to this length a loop over words is faster than `Buffer.copy`. */
-const wordCopyBytesMax = 256
-
-/** Copies `source[start, end)` and up to seven more bytes to `target[offset, …)`. */
-function copyWords(
-  source: DataView,
-  start: number,
-  end: number,
-  target: DataView,
-  offset: number,
-): void {
-  for (let from = start, to = offset; from < end; from += 8, to += 8) {
-    target.setInt32(to, source.getInt32(from, true), true)
-    target.setInt32(to + 4, source.getInt32(from + 4, true), true)
-  }
 }
 
 /** Keys are sorted, so the common prefix of the first and the last is common to all. */

@@ -1,0 +1,123 @@
+/**
+ * Finds entries of a data block by their keys, with a binary search over the slots. Keys that a
+ * block has in common are compared once. A block that is often searched gets a list of numbers
+ * ({@link Block.prefixes}), so that most comparisons read no entry.
+ *
+ * Failure behaviour: lengths are compared with the block before use (`ERR_CORRUPTION`).
+ */
+import { compareBytes, readPrefix48 } from '../../../base/bytes.js'
+import { readVarint, varintLength } from '../../../base/varint.js'
+import { damagedEntry, EntryPlace, entryOffset, readEntry, type Block } from './block.js'
+
+/**
+ * Frequency from which on a block gets its {@link Block.prefixes}; searches then touch an eighth of
+ * the memory.
+ */
+const hotFrequency = 2
+
+/**
+ * Slot of the first entry from slot `from` on with a key >= `key[0, length)`, or `count` if there
+ * is none.
+ */
+export function lowerBound(block: Block, key: Uint8Array, length: number, from: number): number {
+  const { count } = block
+  const order = compareShared(block, key, length)
+  if (order !== 0) return order < 0 ? from : count
+  if (block.prefixes === undefined) {
+    if (block.frequency < hotFrequency) return searchEntries(block, key, length, from, count)
+    block.prefixes = readPrefixes(block)
+  }
+  return searchPrefixes(block, block.prefixes, key, length, from)
+}
+
+/**
+ * As {@link lowerBound}, from the first slot. Touches only the entries that it compares, and never
+ * makes the block's {@link Block.prefixes}: for a search that is seldom repeated.
+ */
+export function findEntry(block: Block, key: Uint8Array, length: number): number {
+  const { count } = block
+  const order = compareShared(block, key, length)
+  if (order !== 0) return order < 0 ? 0 : count
+  return searchEntries(block, key, length, 0, count)
+}
+
+/** Compares the beginning of `key[0, length)` with the common prefix of the block's keys. */
+function compareShared(block: Block, key: Uint8Array, length: number): number {
+  const { prefixLength, firstKeyStart } = block
+  if (prefixLength === 0) return 0
+  const head = length < prefixLength ? length : prefixLength
+  return compareBytes(key, 0, head, block.buffer, firstKeyStart, firstKeyStart + prefixLength)
+}
+
+/** Binary search over the entries in slots [from, to). */
+function searchEntries(
+  block: Block,
+  key: Uint8Array,
+  length: number,
+  from: number,
+  to: number,
+): number {
+  let low = from
+  let high = to
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (compareEntry(block, middle, key, length) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Binary search over the numbers; reads entries only on ties. */
+function searchPrefixes(
+  block: Block,
+  prefixes: Float64Array,
+  key: Uint8Array,
+  length: number,
+  from: number,
+): number {
+  const target = readPrefix48(key, block.prefixLength, length)
+  let low = from
+  let high = block.count
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const prefix = prefixes[middle]
+    if (prefix < target) low = middle + 1
+    else if (prefix > target) high = middle
+    else if (compareEntry(block, middle, key, length) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/**
+ * Compares the key in `slot` with `key[0, length)`. REQUIRES that both have the block's common
+ * prefix.
+ */
+function compareEntry(block: Block, slot: number, key: Uint8Array, length: number): number {
+  const { buffer, entriesEnd, prefixLength } = block
+  let at = entryOffset(block, slot)
+  if (at >= entriesEnd) throw damagedEntry(block, at)
+  let keyLength = buffer[at++]
+  if (keyLength >= 0x80) {
+    keyLength = readVarint(buffer, at - 1, entriesEnd)
+    at += varintLength(keyLength) - 1
+  }
+  while (buffer[at++] >= 0x80);
+  if (keyLength < prefixLength || at + keyLength > entriesEnd) throw damagedEntry(block, at)
+  const limit = keyLength < length ? keyLength : length
+  let i = prefixLength
+  while (i < limit && buffer[at + i] === key[i]) i++
+  return i < limit ? buffer[at + i] - key[i] : keyLength - length
+}
+
+function readPrefixes(block: Block): Float64Array {
+  const prefixes = new Float64Array(block.count)
+  const place = new EntryPlace()
+  for (let slot = 0; slot < prefixes.length; slot++) {
+    readEntry(block, entryOffset(block, slot), place)
+    const start = place.keyStart + block.prefixLength
+    if (start > place.keyEnd) throw damagedEntry(block, place.keyStart)
+    prefixes[slot] = readPrefix48(block.buffer, start, place.keyEnd)
+  }
+  return prefixes
+}
