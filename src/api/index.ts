@@ -22,6 +22,7 @@ export {
   shown,
 } from '../base/arguments.js'
 export { assert } from '../base/assert.js'
+export { comparisons, type CompareOperator } from '../base/compare-operator.js'
 export { copyArguments, type CopiedArguments } from '../base/copy-arguments.js'
 export { systemClock, type Clock } from '../base/clock.js'
 export { GroupQueue, type GroupWork } from '../base/group-queue.js'
@@ -114,7 +115,6 @@ export type {
   CheckOf,
   CheckTarget,
   ColumnTarget,
-  CompareOperator,
   Delete,
   FamilyTarget,
   FamilyVersion,

@@ -8,6 +8,7 @@
  * Bytes are strings (UTF-8) or `Uint8Array`s. Timestamps are milliseconds by convention, `number`
  * or `bigint`, 0 to 2^63-1. The semantics are those of the HBase 2.6 client.
  */
+import type { CompareOperator } from '../base/compare-operator.js'
 import type { CellarError } from '../base/errors.js'
 import {
   declareOptions,
@@ -306,15 +307,6 @@ export const multiRowOptions = declareOptions('a mutateRows', {
  * MultiRowMutationEndpoint requires rows of one region; here a whole table is one.
  */
 export interface MultiRowMutations extends OptionsOf<typeof multiRowOptions> {}
-
-/** HBase's CompareOperator. Checks compare `expected operator stored`, the reverse of filters. */
-export type CompareOperator =
-  | 'LESS'
-  | 'LESS_OR_EQUAL'
-  | 'EQUAL'
-  | 'NOT_EQUAL'
-  | 'GREATER_OR_EQUAL'
-  | 'GREATER'
 
 const targetOfCheck = {
   ...rowMember,

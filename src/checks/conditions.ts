@@ -1,19 +1,10 @@
 /** Checks the conditions of checkAndMutate. */
 import { checkBytesLike, shown } from '../base/arguments.js'
 import { emptyBytes, toBytes } from '../base/bytes.js'
+import { comparisons, type CompareOperator } from '../base/compare-operator.js'
 import { invalidArgument } from '../base/errors.js'
 import type { BytesLike } from '../storage/cell/column-name.js'
-import { checkOptions, type Check, type CompareOperator } from '../api/mutations.js'
-
-/** Whether a comparison holds, by its operator and the order of expected and stored value. */
-export const comparisons: Readonly<Record<CompareOperator, (order: number) => boolean>> = {
-  LESS: (order) => order < 0,
-  LESS_OR_EQUAL: (order) => order <= 0,
-  EQUAL: (order) => order === 0,
-  NOT_EQUAL: (order) => order !== 0,
-  GREATER_OR_EQUAL: (order) => order >= 0,
-  GREATER: (order) => order > 0,
-}
+import { checkOptions, type Check } from '../api/mutations.js'
 
 /** A condition on the newest cell of one column. */
 export interface ValueCondition {

@@ -4,20 +4,14 @@
  */
 import { shown } from '../../base/arguments.js'
 import { compareBytes } from '../../base/bytes.js'
+import type { CompareOperator } from '../../base/compare-operator.js'
 import { invalidArgument } from '../../base/errors.js'
 import { hasEscape, unescape } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import { makeComparator, type Comparator, type ComparatorOption } from './comparators.js'
 
 /** HBase: CompareOperator. `NO_OP` accepts nothing. */
-export type FilterOperator =
-  | 'LESS'
-  | 'LESS_OR_EQUAL'
-  | 'EQUAL'
-  | 'NOT_EQUAL'
-  | 'GREATER_OR_EQUAL'
-  | 'GREATER'
-  | 'NO_OP'
+export type FilterOperator = CompareOperator | 'NO_OP'
 
 const less = 1
 const equal = 2

@@ -71,7 +71,7 @@ export {
 } from './records/record.js'
 export type { Metadata, MetadataValue } from './records/metadata.js'
 export type { Condition } from './records/conditions.js'
-export type { ConditionOperator } from './records/field-values.js'
+export type { CompareOperator } from '../../api/index.js'
 export type { FieldOptions, ReadOptions, VersionSelection } from './records/reads/record-reader.js'
 export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/writes/write-options.js'
 export type {

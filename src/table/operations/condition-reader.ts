@@ -1,6 +1,7 @@
 /** Evaluates the checks of checkAndMutate, mutateRows and atomic batches against stored cells. */
 import { noSuchFamily } from '../../api/names.js'
 import { compareBytes } from '../../base/bytes.js'
+import { comparisons } from '../../base/compare-operator.js'
 import type { CellView } from '../../storage/cell/cell-view.js'
 import { allTime, type TimeRange, type Timestamp } from '../../storage/cell/timestamp.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
@@ -13,7 +14,7 @@ import { asPlan, type ReadPlan } from '../reads/read-plan.js'
 import { parseTimeRange } from '../../checks/reads.js'
 import { StoredCells } from '../reads/stored-cells.js'
 import type { TableReads } from '../reads/table-reads.js'
-import { comparisons, parseCondition, type ValueCondition } from '../../checks/conditions.js'
+import { parseCondition, type ValueCondition } from '../../checks/conditions.js'
 import { planFamily } from './deletes.js'
 import { checkForm } from '../../checks/forms.js'
 

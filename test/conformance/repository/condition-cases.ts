@@ -4,7 +4,7 @@ import {
   RepositoryError,
   versionField,
   type Condition,
-  type ConditionOperator,
+  type CompareOperator,
   type RecordTable,
 } from '../../../src/systems/repository/index.js'
 import { failsWith } from '../../suites/kit.js'
@@ -127,7 +127,7 @@ const conditionCases: readonly RepositoryCase[] = [
     run: async (fixture) => {
       const table = await fixture.table()
       await createDefault(table, id)
-      const failing: [ConditionOperator, number][] = [
+      const failing: [CompareOperator, number][] = [
         ['LESS', 123],
         ['LESS', 122],
         ['LESS_OR_EQUAL', 122],
@@ -138,7 +138,7 @@ const conditionCases: readonly RepositoryCase[] = [
         ['GREATER', 123],
         ['GREATER', 124],
       ]
-      const apply = async (operator: ConditionOperator, value: number): Promise<string> => {
+      const apply = async (operator: CompareOperator, value: number): Promise<string> => {
         const conditions = [{ field: q('f2'), operator, value }]
         return (await table.update({ id, fields: fieldsOf({ f2: 999 }) }, { conditions })).status
       }

@@ -1,11 +1,10 @@
 /** Scans, filters and conditions in JSON. The filters have the class names of Lily. */
-import { readArguments, shown } from '../../../api/index.js'
+import { readArguments, shown, type CompareOperator } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { versionField, type QualifiedName } from '../qualified-name.js'
 import { RecordId } from '../record-id.js'
 import { isBytes } from '../value-kinds.js'
 import type { Condition } from '../records/conditions.js'
-import type { ConditionOperator } from '../records/field-values.js'
 import { checkFilter, type RecordFilter } from '../records/reads/record-filters.js'
 import { checkScan, type RecordScan } from '../records/reads/record-scanner.js'
 import {
@@ -64,8 +63,8 @@ function conditionValue(field: QualifiedName, json: Json, input: JsonInput, at: 
   return valueOf(input.schema.field(field).type, json, input, at)
 }
 
-function operatorOf(json: Json, at: string): ConditionOperator {
-  return wordOf(json, at) as ConditionOperator
+function operatorOf(json: Json, at: string): CompareOperator {
+  return wordOf(json, at) as CompareOperator
 }
 
 function inside(input: JsonInput, json: Json, at: string): JsonInput {

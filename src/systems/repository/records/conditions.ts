@@ -1,5 +1,6 @@
 /** Conditions of updates and deletes: on fields of any scope, and on the version. */
 import {
+  comparisons,
   boolean,
   declareOptions,
   list,
@@ -14,7 +15,7 @@ import { invalidArgument } from '../errors.js'
 import { versionField } from '../qualified-name.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import { comparison, isEquality, operatorOption, operatorTests } from './field-values.js'
+import { comparison, isEquality, operatorOption } from './field-values.js'
 import type { RecordState, VersionState } from './record-state.js'
 import { checkVersion } from './record.js'
 
@@ -66,7 +67,7 @@ export function prepareCondition(
   if (field === undefined) {
     const wanted = checkVersion(value)
     const isFulfilledBy = (_: Buffer | undefined, version: number): boolean => {
-      return version === 0 ? allowMissing : operatorTests[operator](version - wanted)
+      return version === 0 ? allowMissing : comparisons[operator](version - wanted)
     }
     return { field, isFulfilledBy }
   }

@@ -1,7 +1,7 @@
 /** Values of fields as they are stored: encoded, decoded and compared. */
 import { ByteReader } from '../../bytes/byte-reader.js'
 import { ByteWriter } from '../../bytes/byte-writer.js'
-import { choice } from '../../../api/index.js'
+import { choice, comparisons, type CompareOperator } from '../../../api/index.js'
 import { invalidArgument, invalidRecord } from '../errors.js'
 import { isVersionTag, lastTag } from '../qualified-name.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -26,33 +26,14 @@ export function decodeField(field: FieldType, bytes: Buffer, schema: SchemaCache
   return field.type.read(new ByteReader(bytes, field.name), schema)
 }
 
-/** A relation of a stored value to a given one: `stored operator value`. */
-export type ConditionOperator =
-  | 'LESS'
-  | 'LESS_OR_EQUAL'
-  | 'EQUAL'
-  | 'NOT_EQUAL'
-  | 'GREATER_OR_EQUAL'
-  | 'GREATER'
-
-/** Whether an order, negative, 0 or positive, fulfils an operator. */
-export const operatorTests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {
-  LESS: (order) => order < 0,
-  LESS_OR_EQUAL: (order) => order <= 0,
-  EQUAL: (order) => order === 0,
-  NOT_EQUAL: (order) => order !== 0,
-  GREATER_OR_EQUAL: (order) => order >= 0,
-  GREATER: (order) => order > 0,
-}
-
-/** The option of an operator. */
-export const operatorOption = choice<ConditionOperator>(
-  Object.keys(operatorTests) as ConditionOperator[],
+/** The option of an operator: `stored operator value`. */
+export const operatorOption = choice<CompareOperator>(
+  Object.keys(comparisons) as CompareOperator[],
   'EQUAL',
 )
 
 /** Whether an operator needs no order of the values. */
-export function isEquality(operator: ConditionOperator): boolean {
+export function isEquality(operator: CompareOperator): boolean {
   return operator === 'EQUAL' || operator === 'NOT_EQUAL'
 }
 
@@ -66,7 +47,7 @@ export function isEquality(operator: ConditionOperator): boolean {
  */
 export function comparison(
   field: FieldType,
-  operator: ConditionOperator,
+  operator: CompareOperator,
   value: unknown,
   schema: SchemaCache,
 ): (stored: Buffer) => boolean {
@@ -74,7 +55,7 @@ export function comparison(
   if (!isEquality(operator) && compare === undefined) {
     throw invalidArgument(`values of ${field.valueType} have no order`)
   }
-  const test = operatorTests[operator]
+  const test = comparisons[operator]
   const bytes = encodeField(field, value, schema)
   const own = decodeField(field, bytes, schema)
   return (stored) => {

@@ -1,11 +1,17 @@
 /**
  * Filters of record scans, as plain objects. A filter sees all fields, not only the returned ones.
  */
-import { checkArray, checkObject, checkText, readArguments } from '../../../../api/index.js'
+import {
+  checkArray,
+  checkObject,
+  checkText,
+  readArguments,
+  type CompareOperator,
+} from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
-import { comparison, operatorOption, type ConditionOperator } from '../field-values.js'
+import { comparison, operatorOption } from '../field-values.js'
 import { newestCell, type RecordState } from '../record-state.js'
 import { checkVersion } from '../record.js'
 
@@ -40,7 +46,7 @@ export type RecordFilter =
       /** Name of the field. */
       readonly field: string
       /** Default `EQUAL`. */
-      readonly operator?: ConditionOperator | undefined
+      readonly operator?: CompareOperator | undefined
       /** The right operand of the comparison. */
       readonly value: unknown
       /** Whether records without the field are left out. Default true. */

@@ -1,0 +1,20 @@
+/** HBase's CompareOperator: what an order of two values has to be. */
+
+/** HBase's CompareOperator. Checks compare `expected operator stored`, the reverse of filters. */
+export type CompareOperator =
+  | 'LESS'
+  | 'LESS_OR_EQUAL'
+  | 'EQUAL'
+  | 'NOT_EQUAL'
+  | 'GREATER_OR_EQUAL'
+  | 'GREATER'
+
+/** Whether a comparison holds, by its operator and an order: negative, 0 or positive. */
+export const comparisons: Readonly<Record<CompareOperator, (order: number) => boolean>> = {
+  LESS: (order) => order < 0,
+  LESS_OR_EQUAL: (order) => order <= 0,
+  EQUAL: (order) => order === 0,
+  NOT_EQUAL: (order) => order !== 0,
+  GREATER_OR_EQUAL: (order) => order >= 0,
+  GREATER: (order) => order > 0,
+}
