@@ -9,10 +9,10 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { formatOverview } from './harness/overview.js'
-import { formatPage } from './harness/plot.js'
-import type { Report, ResultRecord } from './harness/record.js'
-import { readReport } from './harness/recorded.js'
+import { formatOverview } from './harness/report/overview.js'
+import { formatPage } from './harness/report/plot.js'
+import type { Report, ResultRecord } from './harness/report/record.js'
+import { readReport } from './harness/report/recorded.js'
 import { suiteEntries } from './harness/registry.js'
 import {
   formatCount,
@@ -23,7 +23,7 @@ import {
   isOwn,
   markdownTable,
   percentiles,
-} from './harness/table.js'
+} from './harness/report/table.js'
 import { recordedSuites } from './recording.js'
 import { formatTargets, readResults } from './targets.js'
 

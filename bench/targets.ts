@@ -4,10 +4,10 @@
  *
  * A target is met if all its comparisons are. A comparison without a result counts as missed.
  */
-import type { ResultRecord } from './harness/record.js'
-import { readReport } from './harness/recorded.js'
+import type { ResultRecord } from './harness/report/record.js'
+import { readReport } from './harness/report/recorded.js'
 import { hotRowWritePart } from './suites/cas.js'
-import { formatCount, isNodePeer, markdownTable } from './harness/table.js'
+import { formatCount, isNodePeer, markdownTable } from './harness/report/table.js'
 
 /** Results by suite. */
 export type Results = ReadonlyMap<string, readonly ResultRecord[]>

@@ -3,7 +3,7 @@
  * policy costs, and what cell hooks cost. Parts: merge, ingest, policies, hooks.
  */
 import { UsageError } from '../harness/options.js'
-import type { LeftOut, ResultRecord } from '../harness/record.js'
+import type { LeftOut, ResultRecord } from '../harness/report/record.js'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
 import { measureHooks } from './hooks.js'
 import { measureIngest } from './ingest.js'

@@ -18,8 +18,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database } from '../../src/entries/index.js'
-import type { ResultRecord } from '../harness/record.js'
-import { median } from '../harness/summarize.js'
+import type { ResultRecord } from '../harness/report/record.js'
+import { median } from '../harness/report/summarize.js'
 import { RandomRecords } from './records.js'
 
 const mebibyte = 1024 * 1024

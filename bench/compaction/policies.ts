@@ -6,7 +6,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Database, type CompactionSetting } from '../../src/entries/index.js'
-import type { ResultRecord } from '../harness/record.js'
+import type { ResultRecord } from '../harness/report/record.js'
 import { RandomRecords } from './records.js'
 
 const mebibyte = 1024 * 1024

@@ -1,6 +1,6 @@
 /** Random records as `db_bench fillrandom` writes them: 16 digits, values that halve under LZ4. */
-import { seededRandom, type Random } from '../harness/random.js'
-import { compressiblePool, ValuePool } from '../harness/values.js'
+import { seededRandom, type Random } from '../harness/draws/random.js'
+import { compressiblePool, ValuePool } from '../harness/draws/values.js'
 
 const valueBytes = 100
 

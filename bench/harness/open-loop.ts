@@ -5,7 +5,7 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Store } from './engine.js'
-import { recordLatency } from './latencies.js'
+import { recordLatency } from './report/latencies.js'
 import type { Tally } from './runner.js'
 import type { Slot } from './slot.js'
 import type { Generator } from './workload.js'

@@ -9,8 +9,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describeEnvironment } from '../environment.js'
-import type { ChildAnswer } from './child.js'
-import { describeOptions } from './report.js'
+import type { ChildAnswer } from './processes/child.js'
+import { describeOptions } from './report/report.js'
 import { UsageError, type BenchOptions } from './options.js'
 
 /** One engine that ran one sequence once. */

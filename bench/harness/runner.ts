@@ -6,13 +6,13 @@
  * milliseconds, as an application would have to.
  */
 import { openLoop } from './open-loop.js'
-import { Checksum } from './checksum.js'
+import { Checksum } from './draws/checksum.js'
 import type { OpenedEngine, RowValues, Store } from './engine.js'
 import type { RecordableHistogram } from 'node:perf_hooks'
-import { newLatencies, percentilesOf, recordLatency } from './latencies.js'
+import { newLatencies, percentilesOf, recordLatency } from './report/latencies.js'
 import { Operation } from './operation.js'
-import { observeProcess } from './process-counters.js'
-import { seededRandom } from './random.js'
+import { observeProcess } from './processes/process-counters.js'
+import { seededRandom } from './draws/random.js'
 import { Slot } from './slot.js'
 import type { Generator, Phase, Sequence } from './workload.js'
 

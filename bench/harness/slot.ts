@@ -2,7 +2,7 @@
  * One place for a call that is under way: its operation, the values it reads, and what its answers
  * add up to.
  */
-import { Checksum } from './checksum.js'
+import { Checksum } from './draws/checksum.js'
 import type { Awaitable, RowValues, RowVisitor, Store } from './engine.js'
 import type { Operation } from './operation.js'
 

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { preparePeers } from '../engines/peers.js'
 import type { Durability } from './engine.js'
 import { UsageError } from './options.js'
-import type { LeftOut, ResultRecord } from './record.js'
-import type { Measurement } from './subject-process.js'
+import type { LeftOut, ResultRecord } from './report/record.js'
+import type { Measurement } from './processes/subject-process.js'
 import type { SuiteContext, SuiteOutcome } from './suite.js'
-import { median } from './summarize.js'
+import { median } from './report/summarize.js'
 
 /** One of those that are compared. */
 export interface SubjectName {

@@ -7,7 +7,7 @@
  */
 import type { Progress } from './progress.js'
 import type { BenchOptions } from './options.js'
-import type { LeftOut, ResultRecord } from './record.js'
+import type { LeftOut, ResultRecord } from './report/record.js'
 import type { RunLog } from './run-log.js'
 
 /** What a suite is run with. */

@@ -8,7 +8,7 @@
  */
 import type { CallForm, Durability } from './engine.js'
 import type { Operation } from './operation.js'
-import type { Random } from './random.js'
+import type { Random } from './draws/random.js'
 
 /** Fills `operation` for the index-th call (0-based). */
 export type Generator = (operation: Operation, index: number) => void

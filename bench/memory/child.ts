@@ -3,17 +3,17 @@
  * within the limit.
  */
 import { readFileSync } from 'node:fs'
-import { Checksum } from '../harness/checksum.js'
+import { Checksum } from '../harness/draws/checksum.js'
 import type { EngineAdapter, OpenedEngine, RowValues } from '../harness/engine.js'
-import { ycsbKeys } from '../harness/keys.js'
-import { newLatencies, percentilesOf, recordLatency } from '../harness/latencies.js'
-import { observeProcess } from '../harness/process-counters.js'
-import { seededRandom } from '../harness/random.js'
+import { ycsbKeys } from '../harness/draws/keys.js'
+import { newLatencies, percentilesOf, recordLatency } from '../harness/report/latencies.js'
+import { observeProcess } from '../harness/processes/process-counters.js'
+import { seededRandom } from '../harness/draws/random.js'
 import { engineEntry, loadEngine } from '../harness/registry.js'
-import { strideOf } from '../harness/stride.js'
-import { serveTask, type Tell } from '../harness/subject-process.js'
-import { printablePool, ValuePool } from '../harness/values.js'
-import { ScrambledZipfian } from '../harness/zipfian.js'
+import { strideOf } from '../harness/draws/stride.js'
+import { serveTask, type Tell } from '../harness/processes/subject-process.js'
+import { printablePool, ValuePool } from '../harness/draws/values.js'
+import { ScrambledZipfian } from '../harness/draws/zipfian.js'
 
 /** What a process is asked to do. */
 export interface MemoryTask {

@@ -7,7 +7,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { preparePeers } from '../engines/peers.js'
-import type { LeftOut, ResultRecord } from '../harness/record.js'
+import type { LeftOut, ResultRecord } from '../harness/report/record.js'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
 import { measure, recordOf, type Measured } from './measure.js'
 import { queueKinds, type Queue, type QueueKind } from './queues.js'

@@ -1,5 +1,5 @@
 /** Measures calls, and makes records of them. */
-import type { ResultRecord } from '../harness/record.js'
+import type { ResultRecord } from '../harness/report/record.js'
 import type { QueueDurability } from './topic.js'
 
 /** What a workload did. */

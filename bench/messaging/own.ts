@@ -7,7 +7,7 @@ import {
   TransactionContext,
   TransactionManager,
 } from '../../src/systems/transactions/index.js'
-import type { ResultRecord } from '../harness/record.js'
+import type { ResultRecord } from '../harness/report/record.js'
 import { measure, recordOf, type Measured } from './measure.js'
 
 const topic = { namespace: 'bench', topic: 'messages' }

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { openSubject, subjectEntries } from './subjects.js'
 import type { SubjectEntry, SubjectSettings } from './subject.js'
-import { serveTask, type Tell } from '../harness/subject-process.js'
+import { serveTask, type Tell } from '../harness/processes/subject-process.js'
 import { runWorkloads, type Sizes } from './workloads.js'
 
 /** What a process is asked to do. */

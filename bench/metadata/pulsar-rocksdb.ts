@@ -5,7 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { Measurement } from '../harness/subject-process.js'
+import type { Measurement } from '../harness/processes/subject-process.js'
 import type { Sizes } from './workloads.js'
 
 /** The folder of the program, in the sources: it is not compiled with the project. */

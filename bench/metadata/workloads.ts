@@ -1,7 +1,7 @@
 /** What is measured on every subject; the answers are folded into a checksum. */
 import { createHash, type Hash } from 'node:crypto'
-import { observeProcess } from '../harness/process-counters.js'
-import type { Measurement, Tell } from '../harness/subject-process.js'
+import { observeProcess } from '../harness/processes/process-counters.js'
+import type { Measurement, Tell } from '../harness/processes/subject-process.js'
 import type { Subject, SubjectEntry } from './subject.js'
 
 /** How much of everything. */

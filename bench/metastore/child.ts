@@ -1,6 +1,6 @@
 /** The process of one store: gets a task, sends its measurements, ends. */
 import { mkdirSync } from 'node:fs'
-import { serveTask, type Tell } from '../harness/subject-process.js'
+import { serveTask, type Tell } from '../harness/processes/subject-process.js'
 import { runWorkloads, type Sizes } from './workloads.js'
 import { storeEntries, type StoreSettings } from './stores.js'
 

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
-import { measureInChild } from '../harness/subject-process.js'
+import { measureInChild } from '../harness/processes/subject-process.js'
 import { compareSubjects } from '../harness/subjects.js'
 import type { StoreTask } from './child.js'
 import { storeEntries } from './stores.js'

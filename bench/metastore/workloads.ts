@@ -11,8 +11,8 @@ import {
   type SubscriptionData,
   type Version,
 } from '../../src/systems/metastore/index.js'
-import { observeProcess } from '../harness/process-counters.js'
-import type { Measurement, Tell } from '../harness/subject-process.js'
+import { observeProcess } from '../harness/processes/process-counters.js'
+import type { Measurement, Tell } from '../harness/processes/subject-process.js'
 
 /** How much of everything. */
 export interface Sizes {

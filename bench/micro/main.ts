@@ -8,7 +8,7 @@
 import Benchmark from 'benchmark'
 import { readdirSync } from 'node:fs'
 import { UsageError } from '../harness/options.js'
-import type { ResultRecord } from '../harness/record.js'
+import type { ResultRecord } from '../harness/report/record.js'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
 
 interface MicroModule {

@@ -1,6 +1,6 @@
 /** The process of one engine: gets a task, sends its measurements, ends. */
 import { subjectEntries } from './subjects.js'
-import { serveTask, type Tell } from '../harness/subject-process.js'
+import { serveTask, type Tell } from '../harness/processes/subject-process.js'
 import { runWorkloads, type Sizes } from './workloads.js'
 
 /** What a process is asked to do. */

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
-import { measureInChild } from '../harness/subject-process.js'
+import { measureInChild } from '../harness/processes/subject-process.js'
 import { compareSubjects } from '../harness/subjects.js'
 import type { SubjectTask } from './child.js'
 import { subjectEntries } from './subjects.js'

@@ -1,7 +1,7 @@
 /** What is measured on every engine; the answers are compared. */
 import { createHash } from 'node:crypto'
-import { observeProcess, type ProcessCounters } from '../harness/process-counters.js'
-import type { Measurement, Tell } from '../harness/subject-process.js'
+import { observeProcess, type ProcessCounters } from '../harness/processes/process-counters.js'
+import type { Measurement, Tell } from '../harness/processes/subject-process.js'
 import { digestOf, documentOf, idOf, numbers, wordOf, type BenchDocument } from './documents.js'
 import type { Subject } from './subject.js'
 

@@ -8,9 +8,9 @@
  * the row before, between and after: what a read costs must not grow with what was overwritten.
  */
 import { every, part } from '../harness/calls.js'
-import type { Random } from '../harness/random.js'
-import { decimalKeys } from '../harness/keys.js'
-import { printablePool, ValuePool } from '../harness/values.js'
+import type { Random } from '../harness/draws/random.js'
+import { decimalKeys } from '../harness/draws/keys.js'
+import { printablePool, ValuePool } from '../harness/draws/values.js'
 import type { Generator, GeneratorContext, Phase, WorkloadSuite } from '../harness/workload.js'
 
 const fieldCount = 10

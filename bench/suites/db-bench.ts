@@ -7,11 +7,11 @@
  * of 50 rows.
  */
 import { every, part } from '../harness/calls.js'
-import { decimalKeys } from '../harness/keys.js'
+import { decimalKeys } from '../harness/draws/keys.js'
 import type { Operation } from '../harness/operation.js'
-import { ParkMiller } from '../harness/random.js'
-import { strideOf } from '../harness/stride.js'
-import { compressiblePool, ValuePool } from '../harness/values.js'
+import { ParkMiller } from '../harness/draws/random.js'
+import { strideOf } from '../harness/draws/stride.js'
+import { compressiblePool, ValuePool } from '../harness/draws/values.js'
 import type { Generator, GeneratorContext, Phase, WorkloadSuite } from '../harness/workload.js'
 
 const keyBytes = 16

@@ -7,9 +7,9 @@
  * value in all rows. A random row is drawn modulo the number of rows, as there.
  */
 import { every, part } from '../harness/calls.js'
-import { decimalKeys } from '../harness/keys.js'
+import { decimalKeys } from '../harness/draws/keys.js'
 import type { Operation } from '../harness/operation.js'
-import { printablePool, ValuePool } from '../harness/values.js'
+import { printablePool, ValuePool } from '../harness/draws/values.js'
 import type { Generator, GeneratorContext, Phase, WorkloadSuite } from '../harness/workload.js'
 
 const keyBytes = 26

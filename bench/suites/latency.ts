@@ -8,8 +8,8 @@
  * machine, so what differs are the tails. A rate that an engine cannot follow shows as a latency of
  * seconds.
  */
-import { decimalKeys } from '../harness/keys.js'
-import { printablePool, ValuePool } from '../harness/values.js'
+import { decimalKeys } from '../harness/draws/keys.js'
+import { printablePool, ValuePool } from '../harness/draws/values.js'
 import type { Generator, GeneratorContext, Phase, WorkloadSuite } from '../harness/workload.js'
 
 const keyBytes = 16

@@ -12,9 +12,9 @@
  * the smallest store has, each once: where everything fits into the cache it is there then.
  */
 import { every } from '../harness/calls.js'
-import { decimalKeys } from '../harness/keys.js'
-import { strideOf } from '../harness/stride.js'
-import { printablePool, ValuePool } from '../harness/values.js'
+import { decimalKeys } from '../harness/draws/keys.js'
+import { strideOf } from '../harness/draws/stride.js'
+import { printablePool, ValuePool } from '../harness/draws/values.js'
 import type {
   Generator,
   GeneratorContext,
@@ -22,7 +22,7 @@ import type {
   Sequence,
   WorkloadSuite,
 } from '../harness/workload.js'
-import { ScrambledZipfian } from '../harness/zipfian.js'
+import { ScrambledZipfian } from '../harness/draws/zipfian.js'
 
 const keyBytes = 16
 const valueBytes = 100

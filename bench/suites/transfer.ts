@@ -10,9 +10,9 @@
 import { join } from 'node:path'
 import { BulkWriter, Database, type ExportOptions } from '../../src/entries/index.js'
 import { UsageError } from '../harness/options.js'
-import type { ResultRecord } from '../harness/record.js'
+import type { ResultRecord } from '../harness/report/record.js'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
-import { compressiblePool, ValuePool } from '../harness/values.js'
+import { compressiblePool, ValuePool } from '../harness/draws/values.js'
 
 /** A kind of rows. */
 interface Shape {

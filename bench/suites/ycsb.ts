@@ -7,12 +7,12 @@
  * engine.
  */
 import { part } from '../harness/calls.js'
-import { ycsbKeys } from '../harness/keys.js'
+import { ycsbKeys } from '../harness/draws/keys.js'
 import type { RowPut } from '../harness/engine.js'
 import type { Operation, OperationKind } from '../harness/operation.js'
-import { printablePool, ValuePool } from '../harness/values.js'
+import { printablePool, ValuePool } from '../harness/draws/values.js'
 import type { Generator, GeneratorContext, Phase, WorkloadSuite } from '../harness/workload.js'
-import { Latest, ScrambledZipfian } from '../harness/zipfian.js'
+import { Latest, ScrambledZipfian } from '../harness/draws/zipfian.js'
 
 const fieldCount = 10
 const fieldBytes = 100

@@ -7,7 +7,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Report } from '../../bench/harness/record.js'
+import type { Report } from '../../bench/harness/report/record.js'
 import { projectRoot, runProgram, type ChildResult } from '../rules/support.js'
 import { lengthOf } from '../helpers/length.js'
 import { whyNoControlGroup } from '../../bench/memory/control-group.js'

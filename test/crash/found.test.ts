@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { FaultyFileSystem } from '../doubles/faulty-fs.js'
 import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import { Database, type FileSystem } from '../../src/entries/index.js'
-import { newFileSystem } from './power-cut-runner.js'
+import { newFileSystem } from './power-cut/power-cut-runner.js'
 
 const zero = (): number => 0
 

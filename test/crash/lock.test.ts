@@ -25,7 +25,7 @@ import { FaultyFileSystem } from '../doubles/faulty-fs.js'
 import { NodeFileSystem } from '../../src/storage/fs/node-fs.js'
 import { CellarError, Database } from '../../src/entries/index.js'
 import { fileHeaderBytes } from '../../src/storage/record/file-header.js'
-import { newFileSystem } from './power-cut-runner.js'
+import { newFileSystem } from './power-cut/power-cut-runner.js'
 import { childEnvironment } from '../helpers/child-environment.js'
 
 const indexUrl = new URL('../../src/entries/index.js', import.meta.url).href

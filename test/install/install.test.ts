@@ -11,7 +11,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { generatorOf } from '../crash/recovery.js'
-import { runtimeAt, RuntimesTest, thisRuntime, type Runtime } from '../crash/runtimes-runner.js'
+import {
+  runtimeAt,
+  RuntimesTest,
+  thisRuntime,
+  type Runtime,
+} from '../crash/runtimes/runtimes-runner.js'
 import {
   hasRegistry,
   makeDirectory,

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { thisRuntime } from '../crash/runtimes-runner.js'
+import { thisRuntime } from '../crash/runtimes/runtimes-runner.js'
 import { projectRoot, runProgram, type ChildResult } from '../rules/support.js'
 
 /** The npm that belongs to this Node, without the settings of the tests. */

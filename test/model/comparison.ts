@@ -13,7 +13,7 @@ import {
   showResult,
   type PlainCell,
   type PlainResult,
-} from '../helpers/plain-cells.js'
+} from '../helpers/cells/plain-cells.js'
 import { readMutatedRow } from '../../src/checks/operations.js'
 import { callsOf, type CallForm, type TableCalls } from '../helpers/table-calls.js'
 import { TestDatabase } from '../helpers/test-database.js'

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { parseFilter } from '../../src/storage/filter/parse/parse-filter.js'
 import type { Filter } from '../../src/storage/filter/filter.js'
-import { binary, type PlainCell } from '../helpers/plain-cells.js'
+import { binary, type PlainCell } from '../helpers/cells/plain-cells.js'
 
 const operators = ['<', '<=', '=', '!=', '>', '>='] as const
 

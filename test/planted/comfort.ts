@@ -50,7 +50,7 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/table/operations/plain-operations.ts',
     find: 'timestamp, sequence: this.parts.readPoints.lastSequence }',
     replace: 'timestamp, sequence: this.parts.readPoints.lastSequence - 1 }',
-    tests: ['test/unit/table/put-receipts.test.ts'],
+    tests: ['test/unit/table/operations/put-receipts.test.ts'],
   },
   {
     name: 'an index of the database with another key is taken for the declared one',

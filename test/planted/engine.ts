@@ -1,13 +1,13 @@
 /** Faults of the engine: writes, flushes, compactions, views, backups, the feed, reads. */
 import type { PlantedFault } from './planted-fault.js'
 
-const atomic = ['test/unit/table/atomic-safety.test.ts']
-const backups = ['test/unit/storage/engine/backup-safety.test.ts']
+const atomic = ['test/unit/table/operations/atomic-safety.test.ts']
+const backups = ['test/unit/storage/engine/transfer/backup-safety.test.ts']
 const feeds = ['test/unit/table/admin/feed-bounds.test.ts']
 const kept = ['test/unit/storage/engine/kept-sources.test.ts']
-const relief = ['test/unit/storage/engine/memory-relief.test.ts']
-const plainReads = ['test/unit/table/plain-reads.test.ts']
-const flushes = ['test/unit/storage/engine/overlapping-flushes.test.ts']
+const relief = ['test/unit/storage/engine/background/memory-relief.test.ts']
+const plainReads = ['test/unit/table/reads/plain-reads.test.ts']
+const flushes = ['test/unit/storage/engine/background/overlapping-flushes.test.ts']
 
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
@@ -156,7 +156,7 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/storage/engine/catalog/frozen-directory.ts',
     find: 'name === lastSegment || isStatement',
     replace: 'isStatement',
-    tests: ['test/unit/storage/engine/frozen-directory.test.ts'],
+    tests: ['test/unit/storage/engine/open/frozen-directory.test.ts'],
   },
   {
     name: 'a close does not make the reserve whole',
@@ -191,7 +191,7 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/storage/engine/background/compactor.ts',
     find: '      store.readBytes[0] = 0\n',
     replace: '',
-    tests: ['test/unit/storage/engine/compactor.test.ts'],
+    tests: ['test/unit/storage/engine/background/compactor.test.ts'],
   },
   {
     name: 'an inline job goes on when its output could not be synced',
@@ -205,14 +205,14 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/storage/engine/background/compactor.ts',
     find: '      if (!this.mayRun(store)) {',
     replace: '      if (this.isDropped(store)) {',
-    tests: ['test/unit/storage/engine/poisoned-work.test.ts'],
+    tests: ['test/unit/storage/engine/background/poisoned-work.test.ts'],
   },
   {
     name: 'a failed flush is tried again in the same turn',
     file: 'src/storage/engine/background/flusher.ts',
     find: 'await new Promise<void>((resolve) => setImmediate(resolve))',
     replace: '',
-    tests: ['test/unit/storage/engine/poisoned-work.test.ts'],
+    tests: ['test/unit/storage/engine/background/poisoned-work.test.ts'],
   },
   {
     name: 'a view does not keep the files of clones that a compaction replaces',
@@ -248,28 +248,28 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/table/reads/block-loading.ts',
     find: 'pins.push({ loader: loader!, index })',
     replace: 'loader!.releaseBlock(index)',
-    tests: ['test/unit/table/block-loading.test.ts'],
+    tests: ['test/unit/table/reads/block-loading.test.ts'],
   },
   {
     name: 'a snapshot reads the whole row of an SSTable that is newer than the snapshot',
     file: 'src/storage/store/source-selection.ts',
     find: 'if (!this.takesWhole || properties.maxSequence > readPoint) return false',
     replace: 'if (!this.takesWhole) return false',
-    tests: ['test/unit/table/whole-rows.test.ts'],
+    tests: ['test/unit/table/reads/whole-rows.test.ts'],
   },
   {
     name: 'a copy of a row outlives a write of the row',
     file: 'src/storage/store/copied-rows.ts',
     find: 'sources.tables[0].cache.rows.forgetCopy(hash, sources.tablesId)',
     replace: '',
-    tests: ['test/unit/table/copied-rows.test.ts'],
+    tests: ['test/unit/table/reads/copied-rows.test.ts'],
   },
   {
     name: 'a copy of a row that was written just before it was kept outlives the next write',
     file: 'src/storage/store/copied-rows.ts',
     find: '    this.isAny = true\n    this.length = 0',
     replace: '    this.isAny = true',
-    tests: ['test/unit/table/copied-rows.test.ts'],
+    tests: ['test/unit/table/reads/copied-rows.test.ts'],
   },
   {
     name: 'copies that reads take do not count, so few rows are copied',
@@ -283,21 +283,21 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/storage/store/source-selection.ts',
     find: ' || !store.isNewestAt(readPoint)) return',
     replace: ') return',
-    tests: ['test/unit/table/copied-rows.test.ts'],
+    tests: ['test/unit/table/reads/copied-rows.test.ts'],
   },
   {
     name: 'a snapshot sees a copy of a newer state',
     file: 'src/storage/store/plain-row.ts',
     find: 'if (copySequence(this.buffer, this.start) > readPoint) return false',
     replace: '',
-    tests: ['test/unit/table/copied-rows.test.ts'],
+    tests: ['test/unit/table/reads/copied-rows.test.ts'],
   },
   {
     name: 'a row with a cell that expires is copied',
     file: 'src/storage/store/store-reader.ts',
     find: ' && !scanner.position.hasRules',
     replace: '',
-    tests: ['test/unit/table/copied-rows.test.ts'],
+    tests: ['test/unit/table/reads/copied-rows.test.ts'],
   },
   {
     name: 'the locations before the table has grown keep a copy that was forgotten',
@@ -318,21 +318,21 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/storage/store/source-selection.ts',
     find: 'if (this.deferring.length > 0) return false',
     replace: '',
-    tests: ['test/unit/table/laid-over-rows.test.ts'],
+    tests: ['test/unit/table/reads/laid-over-rows.test.ts'],
   },
   {
     name: 'a get of some columns shows others of the whole row',
     file: 'src/storage/scan/row-collector.ts',
     find: 'if (order !== 0 || next === columns.length) {',
     replace: 'if (next > columns.length) {',
-    tests: ['test/unit/table/laid-over-rows.test.ts'],
+    tests: ['test/unit/table/reads/laid-over-rows.test.ts'],
   },
   {
     name: 'an older cell is laid over a newer one of the whole row',
     file: 'src/storage/scan/row-collector.ts',
     find: 'if (isOlder) return at',
     replace: '',
-    tests: ['test/unit/table/laid-over-rows.test.ts'],
+    tests: ['test/unit/table/reads/laid-over-rows.test.ts'],
   },
   {
     name: 'a get misses a row whose entry took the memory of a replaced one',
@@ -389,42 +389,42 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/storage/job/sstable-output.ts',
     find: 'hasColumn || !isPlainPut(buffer, keyEnd, valueStart)',
     replace: 'hasColumn',
-    tests: ['test/unit/table/plain-rows.test.ts'],
+    tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
     name: 'a row that goes on in the next block is marked as plain',
     file: 'src/storage/sstable/writer.ts',
     find: 'this.breakGroup()',
     replace: '',
-    tests: ['test/unit/table/plain-rows.test.ts'],
+    tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
     name: 'a merge passes a row on though another input has cells of it',
     file: 'src/storage/job/input-merge.ts',
     find: '!this.isShared(top, rowBytes) && ',
     replace: '',
-    tests: ['test/unit/table/plain-rows.test.ts'],
+    tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
     name: 'a scan takes a row as a whole though another source has cells of it',
     file: 'src/storage/cursor/merge-cursor.ts',
     find: 'return hasRow ? 0 : end',
     replace: 'return end',
-    tests: ['test/unit/table/plain-rows.test.ts'],
+    tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
     name: 'a snapshot sees a later row that is read as a whole',
     file: 'src/storage/sstable/cursor.ts',
     find: 'if (this.reader.properties.maxSequence > readPoint) return 0',
     replace: '',
-    tests: ['test/unit/table/plain-rows.test.ts'],
+    tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
     name: 'rows that may have expired are passed on as a whole',
     file: 'src/storage/job/retention-filter.ts',
     find: 'return this.ttlSeconds === Infinity',
     replace: 'return true',
-    tests: ['test/unit/table/plain-rows.test.ts'],
+    tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
     name: 'a file check overlooks a wrong mark of a plain row',

@@ -1,7 +1,7 @@
 /** Faults of verification, salvage and repair. */
 import type { PlantedFault } from './planted-fault.js'
 
-const salvages = ['test/crash/salvage.test.ts']
+const salvages = ['test/crash/salvage/salvage.test.ts']
 const inspections = ['test/unit/cli/inspect.test.ts']
 const folder = 'src/storage/engine/inspection'
 
@@ -74,6 +74,6 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/storage/engine/background/scrubber.ts',
     find: '      if (this.damagedFiles.has(name)) return\n',
     replace: "      if (name !== '') return\n",
-    tests: ['test/unit/storage/engine/scrub.test.ts'],
+    tests: ['test/unit/storage/engine/background/scrub.test.ts'],
   },
 ]

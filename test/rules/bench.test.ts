@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Report } from '../../bench/harness/record.js'
+import type { Report } from '../../bench/harness/report/record.js'
 import { projectRoot, runProgram } from './support.js'
 import type { ChildResult } from './support.js'
 

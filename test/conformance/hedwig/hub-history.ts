@@ -24,7 +24,7 @@ import {
 } from '../../../src/systems/metastore/index.js'
 import { ManualTimer } from '../../helpers/manual-timer.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
-import { Halts, SlowStore, type Halt } from '../../helpers/slow-metastore.js'
+import { Halts, SlowStore, type Halt } from '../../helpers/metastore/slow-metastore.js'
 
 /** What a hub is made of; a planted fault replaces parts. */
 export interface HubParts {

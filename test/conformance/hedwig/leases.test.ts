@@ -18,8 +18,8 @@ import {
   type TopicManagerOptions,
 } from '../../../src/systems/metastore/index.js'
 import { ManualTimer } from '../../helpers/manual-timer.js'
-import { fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
-import { SlowStore, type Halt, type Halts } from '../../helpers/slow-metastore.js'
+import { fails, FaultyStore, onEachBackend } from '../../helpers/metastore/metastores.js'
+import { SlowStore, type Halt, type Halts } from '../../helpers/metastore/slow-metastore.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_260_107)
 const ended = { code: 'ERR_HEDWIG_SERVICE_DOWN', returnCode: 502 }

@@ -20,7 +20,12 @@ import {
   type SubscriptionData,
   type TopicName,
 } from '../../../src/systems/metastore/index.js'
-import { countNumberedCases, fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
+import {
+  countNumberedCases,
+  fails,
+  FaultyStore,
+  onEachBackend,
+} from '../../helpers/metastore/metastores.js'
 
 const hub = (czxid: bigint): HubInfoData => ({ hostname: '127.0.0.1:8008:-1', czxid })
 const state = (seq: bigint): SubscriptionData => ({ state: { msgId: { localComponent: seq } } })

@@ -1,5 +1,5 @@
 /** Topic ownership, case by case (4.4 of the specification), on each backend. */
-import { MemoryHubRegistry } from '../../helpers/memory-hubs.js'
+import { MemoryHubRegistry } from '../../helpers/metastore/memory-hubs.js'
 import { CellarError } from '../../../src/api/index.js'
 import { ManualClock } from '../../../src/base/clock.js'
 import { seededRandom } from '../../../src/base/random.js'
@@ -16,7 +16,12 @@ import {
   type TopicManagerOptions,
   type TopicName,
 } from '../../../src/systems/metastore/index.js'
-import { countNumberedCases, fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
+import {
+  countNumberedCases,
+  fails,
+  FaultyStore,
+  onEachBackend,
+} from '../../helpers/metastore/metastores.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_260_107)
 /** The full size of case 127 takes minutes. */

@@ -7,7 +7,7 @@ import {
   Value,
   Version,
 } from '../../../src/systems/metastore/index.js'
-import { fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
+import { fails, FaultyStore, onEachBackend } from '../../helpers/metastore/metastores.js'
 
 onEachBackend('ids begin at 1 and ascend', async (t, { store }) => {
   const ids = await LedgerIdGenerator.open(store, { blockSize: 3 })

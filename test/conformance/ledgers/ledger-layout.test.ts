@@ -13,7 +13,7 @@ import {
   type LedgerMetadata,
   type MetaStore,
 } from '../../../src/systems/metastore/index.js'
-import { fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
+import { fails, FaultyStore, onEachBackend } from '../../helpers/metastore/metastores.js'
 
 const ourClass = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
 const ours: LedgerLayout = { managerFactoryClass: ourClass, managerVersion: 1 }

@@ -8,7 +8,11 @@ import {
   type LedgerMetadata,
   type LedgerMetadataListener,
 } from '../../../src/systems/metastore/index.js'
-import { countNumberedCases, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
+import {
+  countNumberedCases,
+  FaultyStore,
+  onEachBackend,
+} from '../../helpers/metastore/metastores.js'
 
 const metadata: LedgerMetadata = { quorumSize: 1, ensembleSize: 1, length: 0n, state: 'OPEN' }
 const withLength = (length: bigint): LedgerMetadata => ({ ...metadata, length })

@@ -10,7 +10,12 @@ import {
   type LedgerMetadata,
 } from '../../../src/systems/metastore/index.js'
 import { seededRandom } from '../../../src/base/random.js'
-import { countNumberedCases, fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
+import {
+  countNumberedCases,
+  fails,
+  FaultyStore,
+  onEachBackend,
+} from '../../helpers/metastore/metastores.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_260_106)
 

@@ -3,7 +3,7 @@ import { runCases, SuiteClock, type SuiteCounts, type SuiteTest } from '../../su
 import { Fixture, type RepositoryBackend } from './case.js'
 import { repositoryCases } from './cases.js'
 
-export { runSearchSuite, type SearchSuiteBackend, type SuiteSearch } from './search-cases.js'
+export { runSearchSuite, type SearchSuiteBackend, type SuiteSearch } from './cases/search-cases.js'
 
 /** Runs all cases. */
 export function runRepositorySuite(t: SuiteTest, backend: RepositoryBackend): Promise<SuiteCounts> {

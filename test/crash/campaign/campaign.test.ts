@@ -48,6 +48,13 @@ void t.test('what a test file tells is counted, and nothing else', (t) => {
   t.end()
 })
 
+void t.test('the file of every kind is there', (t) => {
+  for (const [kind, { file }] of Object.entries(testKinds)) {
+    t.ok(existsSync(join(projectRoot, 'test', `${file}.test.ts`)), `${kind}: ${file}`)
+  }
+  t.end()
+})
+
 void t.test('counts are added, and the largest of maxima is kept', (t) => {
   const total = { rounds: 1, filesMax: 5 }
   addCounts(total, { rounds: 2, filesMax: 3, images: 4 })

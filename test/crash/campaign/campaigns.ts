@@ -14,23 +14,28 @@ import { familyOptions } from '../../model/operations.js'
 import { checkOptions } from '../../model/option-runs.js'
 import { ownedSteps, simulate } from '../../model/owned/simulation.js'
 import { operations, overlap } from '../background/operations.js'
-import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
-import { damageRound } from '../damage-files.js'
+import { faultKinds, faultScenarios, runWithFault } from '../faults/faults-runner.js'
+import { damageRound } from '../damage/damage-files.js'
 import { checkHistory, newCounts } from '../histories/runner.js'
 import { checkHttpHistory } from '../histories/http-runner.js'
-import { KillTest } from '../kill-runner.js'
-import { MovedTest } from '../moved-runner.js'
+import { KillTest } from '../kill/kill-runner.js'
+import { MovedTest } from '../moved/moved-runner.js'
 import {
   ImageJudge,
   photographRecovery,
   photographScenario,
   runChain,
   type CrashFailure,
-} from '../power-cut-runner.js'
-import { judgeMixed, loadMemory } from '../memory-runner.js'
+} from '../power-cut/power-cut-runner.js'
+import { judgeMixed, loadMemory } from '../memory/memory-runner.js'
 import { generatorOf } from '../recovery.js'
-import { containedRuntime, otherRuntimes, RuntimesTest, thisRuntime } from '../runtimes-runner.js'
-import { makeOriginal, SalvageTest, type Harm } from '../salvage-runner.js'
+import {
+  containedRuntime,
+  otherRuntimes,
+  RuntimesTest,
+  thisRuntime,
+} from '../runtimes/runtimes-runner.js'
+import { makeOriginal, SalvageTest, type Harm } from '../salvage/salvage-runner.js'
 import { scenarios } from '../scenarios.js'
 
 /** A campaign that is going on. */

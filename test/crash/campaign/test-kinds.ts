@@ -62,12 +62,12 @@ export const testKinds: Readonly<Record<string, TestKind>> = {
     seeds: ['CELLAR_INDEX_HISTORIES', 10],
   },
   'index-builds': {
-    file: 'crash/index-build',
+    file: 'crash/indexes/index-build',
     told: ['kills', 'builds'],
     variables: { CELLAR_INDEX_BUILD_ROUNDS: '4' },
   },
   projections: {
-    file: 'crash/projection-kill',
+    file: 'crash/indexes/projection-kill',
     told: ['kills'],
     variables: { CELLAR_PROJECTION_KILLS: '6' },
   },
@@ -87,7 +87,7 @@ export const testKinds: Readonly<Record<string, TestKind>> = {
     told: ['histories'],
     variables: { CELLAR_HISTORIES: '1000' },
   },
-  'metastore-kill': { file: 'crash/metastore-kill', told: ['writes'] },
+  'metastore-kill': { file: 'crash/metastore/metastore-kill', told: ['writes'] },
   'metadata-groups': {
     file: 'model/metadata-groups',
     told: ['histories'],
@@ -109,11 +109,11 @@ export const testKinds: Readonly<Record<string, TestKind>> = {
     seeds: ['CELLAR_CLOCK_HISTORIES', 20],
   },
   repository: {
-    file: 'crash/repository',
+    file: 'crash/repository/repository',
     told: images,
     variables: { CELLAR_REPOSITORY_CUTS: '0.05' },
   },
-  'repository-builds': { file: 'crash/repository-build', told: ['images'] },
+  'repository-builds': { file: 'crash/repository/repository-build', told: ['images'] },
   'repository-histories': {
     file: 'unit/systems/repository/histories',
     told: ['histories'],

@@ -30,7 +30,7 @@ import {
   TransactionPruningService,
   TransactionVisibilityFilter,
 } from '../../../src/systems/transactions/index.js'
-import { modelStore } from '../../helpers/metastores.js'
+import { modelStore } from '../../helpers/metastore/metastores.js'
 import { checkTypos, type CallWith } from '../../helpers/typos.js'
 
 type Calls = Record<string, CallWith>

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { compareAnswers } from '../../../bench/harness/compare.js'
+import { compareAnswers } from '../../../bench/harness/report/compare.js'
 import { runSequence } from '../../../bench/harness/runner.js'
 import { engine } from '../../../bench/engines/model.js'
 import type { Phase, Sequence } from '../../../bench/harness/workload.js'

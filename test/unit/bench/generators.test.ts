@@ -1,11 +1,11 @@
 /** Generators of the benchmarks against published constants and definitions. */
 import t from 'tap'
-import { fnv1a64, Hash64, hashModulo } from '../../../bench/harness/fnv.js'
-import { decimalKeys, ycsbKeys } from '../../../bench/harness/keys.js'
+import { fnv1a64, Hash64, hashModulo } from '../../../bench/harness/draws/fnv.js'
+import { decimalKeys, ycsbKeys } from '../../../bench/harness/draws/keys.js'
 import { Operation } from '../../../bench/harness/operation.js'
-import { ParkMiller, seededRandom } from '../../../bench/harness/random.js'
-import { strideOf } from '../../../bench/harness/stride.js'
-import { compressiblePool, printablePool, ValuePool } from '../../../bench/harness/values.js'
+import { ParkMiller, seededRandom } from '../../../bench/harness/draws/random.js'
+import { strideOf } from '../../../bench/harness/draws/stride.js'
+import { compressiblePool, printablePool, ValuePool } from '../../../bench/harness/draws/values.js'
 import {
   Latest,
   ScrambledZipfian,
@@ -13,7 +13,7 @@ import {
   scrambledZetan,
   zeta,
   Zipfian,
-} from '../../../bench/harness/zipfian.js'
+} from '../../../bench/harness/draws/zipfian.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 301)
 

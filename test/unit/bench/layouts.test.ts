@@ -12,7 +12,7 @@ import { openModel } from '../../../bench/engines/model.js'
 import type { OpenedEngine, RowValues, Store } from '../../../bench/harness/engine.js'
 import type { KeyRange, KeyValueStore, KeyVisitor } from '../../../bench/harness/key-value.js'
 import { rowsOver } from '../../../bench/harness/layouts.js'
-import { seededRandom, type Random } from '../../../bench/harness/random.js'
+import { seededRandom, type Random } from '../../../bench/harness/draws/random.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 301)
 

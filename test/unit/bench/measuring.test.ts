@@ -1,9 +1,13 @@
 /** Latencies, checksum, median: what figures are made of. */
 import t from 'tap'
-import { Checksum } from '../../../bench/harness/checksum.js'
-import { newLatencies, percentilesOf, recordLatency } from '../../../bench/harness/latencies.js'
-import { seededRandom } from '../../../bench/harness/random.js'
-import { median, summarize, type Measured } from '../../../bench/harness/summarize.js'
+import { Checksum } from '../../../bench/harness/draws/checksum.js'
+import {
+  newLatencies,
+  percentilesOf,
+  recordLatency,
+} from '../../../bench/harness/report/latencies.js'
+import { seededRandom } from '../../../bench/harness/draws/random.js'
+import { median, summarize, type Measured } from '../../../bench/harness/report/summarize.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 301)
 

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { fillIn, parseOptions, UsageError } from '../../../bench/harness/options.js'
-import { makeReport } from '../../../bench/harness/report.js'
+import { makeReport } from '../../../bench/harness/report/report.js'
 import { isFinished, RunLog, type FinishedStep } from '../../../bench/harness/run-log.js'
 
 const optionsOf = (...words: string[]) =>

@@ -7,7 +7,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Mutation } from '../../../src/api/index.js'
 import { connectHBase, type HBaseDatabase, type HBaseOptions } from '../../../src/entries/hbase.js'
-import { ScriptedGateway, type Script } from '../../helpers/scripted-gateway.js'
+import { ScriptedGateway, type Script } from '../../helpers/metastore/scripted-gateway.js'
 import { codeOf, failsWith, outcome, pause } from '../../suites/kit.js'
 
 const quick = {

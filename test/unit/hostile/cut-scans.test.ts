@@ -8,7 +8,7 @@ import { TableLevel } from '../../../src/entries/level.js'
 import { MessagingService, type PublishResponse } from '../../../src/systems/messaging/index.js'
 import { metadataStoreOf } from '../../../src/systems/metastore/pulsar/index.js'
 import { TransactionManager } from '../../../src/systems/transactions/index.js'
-import { withCutScans, type Cut } from '../../helpers/cut-scans.js'
+import { withCutScans, type Cut } from '../../helpers/cells/cut-scans.js'
 
 interface Opened {
   readonly database: Database

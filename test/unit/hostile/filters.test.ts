@@ -9,7 +9,7 @@ import {
   PageFilter,
 } from '../../../src/entries/index.js'
 import type { Filter } from '../../../src/entries/index.js'
-import { hostileValues } from '../table/hostile-values.js'
+import { hostileValues } from '../table/arguments/hostile-values.js'
 import { isCellarError } from './check-entry.js'
 
 const hooks = [

@@ -11,7 +11,7 @@ import {
   AbstractValueIterator,
 } from 'abstract-level'
 import { seededRandom, type Random } from '../../../src/base/random.js'
-import { hostileValues } from '../table/hostile-values.js'
+import { hostileValues } from '../table/arguments/hostile-values.js'
 
 /** Live objects of an entry, and what ends them. */
 export interface LiveObjects {

@@ -1,6 +1,6 @@
 /** Calls with arguments that are right but for one value within them. */
 import type { Test } from 'tap'
-import { hostileValues, pathsOf, withValue } from '../table/hostile-values.js'
+import { hostileValues, pathsOf, withValue } from '../table/arguments/hostile-values.js'
 import { isCellarError } from './check-entry.js'
 
 /** A call, and arguments that it takes. */

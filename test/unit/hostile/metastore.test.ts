@@ -3,11 +3,11 @@
  *
  * @runs long
  */
-import { MemoryHubRegistry } from '../../helpers/memory-hubs.js'
+import { MemoryHubRegistry } from '../../helpers/metastore/memory-hubs.js'
 import t from 'tap'
 import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import * as metastore from '../../../src/systems/metastore/index.js'
-import { modelStore } from '../../helpers/metastores.js'
+import { modelStore } from '../../helpers/metastore/metastores.js'
 import { checkEntry, isCellarError, isOfCalledClass } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 

@@ -11,7 +11,7 @@ import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import * as repository from '../../../src/systems/repository/index.js'
 import { checkEntry, isCellarError } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
-import { hostileValues } from '../table/hostile-values.js'
+import { hostileValues } from '../table/arguments/hostile-values.js'
 import { checkMembers } from './hostile-members.js'
 import { searchSide, searchSideOfManager } from './repository-sides.js'
 

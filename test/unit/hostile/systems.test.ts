@@ -9,7 +9,7 @@ import {
   TransactionContext,
   TransactionManager,
 } from '../../../src/systems/transactions/index.js'
-import { hostileValues } from '../table/hostile-values.js'
+import { hostileValues } from '../table/arguments/hostile-values.js'
 import { isCellarError } from './check-entry.js'
 
 void t.test('what opens a system checks its database', async (t) => {

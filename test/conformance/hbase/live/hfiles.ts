@@ -17,7 +17,7 @@ import {
 } from '../../../../src/entries/hbase.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import type { LiveHBase } from '../../../../bench/cluster/live-hbase.js'
-import { fillTable, storedCells } from '../../../helpers/hfile-cells.js'
+import { fillTable, storedCells } from '../../../helpers/cells/hfile-cells.js'
 import { cellsOf, MovingSource, newest } from '../../../helpers/moving-source.js'
 
 const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)

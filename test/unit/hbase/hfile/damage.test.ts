@@ -16,7 +16,7 @@ import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
 import { readWholeFileSync } from '../../../../src/storage/fs/whole-file.js'
 import { lengthOf } from '../../../helpers/length.js'
 import { projectRoot } from '../../../helpers/project-root.js'
-import { fillTable } from '../../../helpers/hfile-cells.js'
+import { fillTable } from '../../../helpers/cells/hfile-cells.js'
 
 const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const path = '/damaged/f/0123456789abcdef0123456789abcdef'

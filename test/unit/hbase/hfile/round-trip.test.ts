@@ -13,7 +13,7 @@ import { seededRandom } from '../../../../src/base/random.js'
 import { exportHFiles, loadHFiles } from '../../../../src/entries/hbase.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
-import { fillTable, storedCells } from '../../../helpers/hfile-cells.js'
+import { fillTable, storedCells } from '../../../helpers/cells/hfile-cells.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 import { codeOf } from '../../../suites/kit.js'
 

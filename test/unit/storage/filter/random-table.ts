@@ -1,7 +1,7 @@
 /** A small random table with delete markers, and what a reader must see of it. */
 import type { Scan } from '../../../../src/api/index.js'
 import type { Filter } from '../../../../src/storage/filter/filter.js'
-import { plainResult } from '../../../helpers/plain-cells.js'
+import { plainResult } from '../../../helpers/cells/plain-cells.js'
 import { callsOf } from '../../../helpers/table-calls.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import {

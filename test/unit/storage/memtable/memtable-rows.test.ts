@@ -11,7 +11,7 @@ import {
 import { CellType } from '../../../../src/storage/cell/cell-type.js'
 import { Memtable } from '../../../../src/storage/memtable/memtable.js'
 import type { OverwriteRule } from '../../../../src/storage/memtable/overwrite-rule.js'
-import { seededRandom } from '../../../../bench/harness/random.js'
+import { seededRandom } from '../../../../bench/harness/draws/random.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20261128)
 const random = seededRandom(seed)

@@ -7,7 +7,7 @@
  * @runs long
  */
 import t from 'tap'
-import { seededRandom, type Random } from '../../../../bench/harness/random.js'
+import { seededRandom, type Random } from '../../../../bench/harness/draws/random.js'
 import { emptyBytes } from '../../../../src/base/bytes.js'
 import { ManualClock, Moment } from '../../../../src/base/clock.js'
 import { allTime, makeTimeRange } from '../../../../src/storage/cell/timestamp.js'

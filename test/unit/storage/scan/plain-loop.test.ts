@@ -5,7 +5,7 @@
  * CELLAR_SEED repeats a run.
  */
 import t from 'tap'
-import { seededRandom } from '../../../../bench/harness/random.js'
+import { seededRandom } from '../../../../bench/harness/draws/random.js'
 import { emptyBytes } from '../../../../src/base/bytes.js'
 import {
   writeEscaped,

@@ -1,5 +1,5 @@
 /** Cells as the reference model keeps them, drawn at random or by hand, and their stored form. */
-import type { Random } from '../../../../bench/harness/random.js'
+import type { Random } from '../../../../bench/harness/draws/random.js'
 import {
   keyBytesBound,
   writeEscaped,

@@ -5,7 +5,7 @@
  * CELLAR_SEED repeats a run.
  */
 import t from 'tap'
-import { seededRandom } from '../../../../bench/harness/random.js'
+import { seededRandom } from '../../../../bench/harness/draws/random.js'
 import { InvariantError } from '../../../../src/base/assert.js'
 import { numbersPerCell, RowCollector } from '../../../../src/storage/scan/row-collector.js'
 import type { StoredCell } from '../../../model/reference/reading-rules.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CacheSizer } from '../../../../src/storage/sstable/blocks/cache-sizer.js'
-import { writeBlocks } from '../../../helpers/written-blocks.js'
+import { writeBlocks } from '../../../helpers/cells/written-blocks.js'
 
 const mebibyte = 1024 * 1024
 

@@ -5,7 +5,7 @@
  * CELLAR_SEED repeats a run.
  */
 import t from 'tap'
-import { seededRandom } from '../../../../bench/harness/random.js'
+import { seededRandom } from '../../../../bench/harness/draws/random.js'
 import { qualifierEndOf, rowEndOf } from '../../../../src/storage/cell/cell-key.js'
 import { isPlainPut } from '../../../../src/storage/cell/plain-put.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
@@ -18,7 +18,7 @@ import {
 } from '../../../../src/storage/sstable/blocks/block.js'
 import { beginsRowMark, plainRowMark } from '../../../../src/storage/sstable/format.js'
 import type { SsTableReader } from '../../../../src/storage/sstable/reader.js'
-import { cellTableBytes, type Cells } from '../../../helpers/cell-table.js'
+import { cellTableBytes, type Cells } from '../../../helpers/cells/cell-table.js'
 import { fileSystemWith, open, resealSection, verifyAll } from './helpers.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_130)

@@ -5,7 +5,7 @@ import {
   LentSegments,
   WrittenBlocksBuilder,
 } from '../../../../src/storage/sstable/blocks/written-blocks.js'
-import { ownerOf, payloadOf, writeBlocks } from '../../../helpers/written-blocks.js'
+import { ownerOf, payloadOf, writeBlocks } from '../../../helpers/cells/written-blocks.js'
 
 const mebibyte = 1024 * 1024
 

@@ -5,7 +5,7 @@
  * CELLAR_SEED repeats a run.
  */
 import t from 'tap'
-import { seededRandom, type Random } from '../../../../bench/harness/random.js'
+import { seededRandom, type Random } from '../../../../bench/harness/draws/random.js'
 import { CellarError, ErrorCode } from '../../../../src/base/errors.js'
 import {
   rowEndOf,
@@ -19,7 +19,7 @@ import { Block } from '../../../../src/storage/sstable/blocks/block.js'
 import { addEntries } from '../../../../src/storage/sstable/blocks/row-entries.js'
 import type { SsTableReader } from '../../../../src/storage/sstable/reader.js'
 import { PlainRow } from '../../../../src/storage/store/plain-row.js'
-import { cellTable, type Cells } from '../../../helpers/cell-table.js'
+import { cellTable, type Cells } from '../../../helpers/cells/cell-table.js'
 import { lengthOf } from '../../../helpers/length.js'
 import { escaped } from '../scan/random-cells.js'
 

@@ -11,7 +11,7 @@ import { SsTableReader } from '../../../../src/storage/sstable/reader.js'
 import { Store } from '../../../../src/storage/store/store.js'
 import { parseFamilyOptions } from '../../../../src/table/admin/schema.js'
 import { formatFileName } from '../../../../src/storage/version/file-names.js'
-import type { Random } from '../../../../bench/harness/random.js'
+import type { Random } from '../../../../bench/harness/draws/random.js'
 import {
   compareCells,
   readFamily,

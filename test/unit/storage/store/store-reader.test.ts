@@ -9,7 +9,7 @@
  * @runs long
  */
 import t from 'tap'
-import { seededRandom, type Random } from '../../../../bench/harness/random.js'
+import { seededRandom, type Random } from '../../../../bench/harness/draws/random.js'
 import { InvariantError } from '../../../../src/base/assert.js'
 import { checkInvariants } from '../../../../src/base/invariants.js'
 import { writeTerminator } from '../../../../src/storage/cell/cell-key.js'

@@ -1,6 +1,6 @@
 /** @runs long */
 import t from 'tap'
-import { readFrames, wasStored } from '../../../crash/damage-oracle.js'
+import { readFrames, wasStored } from '../../../crash/damage/damage-oracle.js'
 import { CellarError } from '../../../../src/base/errors.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { loadPeer } from '../../../../bench/engines/peers.js'
-import type { Report } from '../../../../bench/harness/record.js'
+import type { Report } from '../../../../bench/harness/report/record.js'
 import { childEnvironment } from '../../../helpers/child-environment.js'
 
 const bench = join(import.meta.dirname, '../../../../bench/main.js')

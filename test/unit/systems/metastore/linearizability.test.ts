@@ -7,7 +7,7 @@
  */
 import t from 'tap'
 import { CellarMetaStore, type MetastoreTable } from '../../../../src/systems/metastore/index.js'
-import { modelStore } from '../../../helpers/metastores.js'
+import { modelStore } from '../../../helpers/metastore/metastores.js'
 import { withMembers } from '../../../helpers/planted.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'

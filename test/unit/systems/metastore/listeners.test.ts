@@ -2,7 +2,7 @@
  * Callbacks of users that throw or reject, everywhere in the metadata systems: the handler of
  * errors is told, other listeners hear the event, and the process lives.
  */
-import { MemoryHubRegistry } from '../../../helpers/memory-hubs.js'
+import { MemoryHubRegistry } from '../../../helpers/metastore/memory-hubs.js'
 import t from 'tap'
 import {
   CallbackTable,
@@ -25,7 +25,7 @@ import {
   type CacheSink,
 } from '../../../../src/entries/metastore-pulsar.js'
 import { ManualTimer } from '../../../helpers/manual-timer.js'
-import { modelStore } from '../../../helpers/metastores.js'
+import { modelStore } from '../../../helpers/metastore/metastores.js'
 import { ModelDatabase } from '../../../model/reference/model-database.js'
 
 async function turns(count = 20): Promise<void> {

@@ -9,7 +9,7 @@ import {
   TransactionManager,
   type TransactionParticipant,
 } from '../../../../src/systems/transactions/index.js'
-import { hostileValues } from '../../table/hostile-values.js'
+import { hostileValues } from '../../table/arguments/hostile-values.js'
 
 interface World {
   readonly database: Database

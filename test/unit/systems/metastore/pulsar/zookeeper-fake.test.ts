@@ -10,7 +10,7 @@ import {
   openMetadataStore,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { OpCode, ZkError } from '../../../../../src/systems/metastore/zookeeper/protocol.js'
-import { FakeZooKeeper } from '../../../../helpers/fake-zookeeper.js'
+import { FakeZooKeeper } from '../../../../helpers/metastore/fake-zookeeper.js'
 import { eventually, pause } from '../../../../suites/kit.js'
 import { joined } from '../../../../suites/metadata/case.js'
 

@@ -14,7 +14,7 @@ import {
   type StoredRecord,
 } from '../../../../../src/systems/metastore/pulsar/store/record-format.js'
 import { OpCode, ZkError } from '../../../../../src/systems/metastore/zookeeper/protocol.js'
-import { FakeZooKeeper } from '../../../../helpers/fake-zookeeper.js'
+import { FakeZooKeeper } from '../../../../helpers/metastore/fake-zookeeper.js'
 
 const sessionTimeoutMilliseconds = 10_000
 

@@ -1,0 +1,147 @@
+/** Steps of backups and restores whose loss would show in rare cases only. */
+import t from 'tap'
+import { FaultyFileSystem } from '../../../../doubles/faulty-fs.js'
+import { fileError, syntheticError } from '../../../../../src/storage/fs/errors.js'
+import { SimulatedDisk } from '../../../../doubles/simulated-disk.js'
+import {
+  Database,
+  type File,
+  type FileSystem,
+  type OpenMode,
+} from '../../../../../src/entries/index.js'
+import { randomFrom, seed } from '../../version/fixtures.js'
+
+const inline = { executor: 'inline', compactionEnabled: false } as const
+
+/** A database with several SSTables and the rows `r0`, `r1` and so on. */
+async function open(fileSystem: FileSystem, files: number): Promise<Database> {
+  const database = await Database.open('/db', { ...inline, fileSystem })
+  const table = await database.createTable('t', { families: { f: {} } })
+  for (let i = 0; i < files; i++) {
+    await table.put({ row: `r${i}`, cells: { 'f:q': `v${i}` } })
+    await database.flush()
+  }
+  return database
+}
+
+/** The rows of the backup in `/backup`. */
+async function rowsOf(fileSystem: FileSystem): Promise<string[]> {
+  const database = await Database.open('/backup', { ...inline, fileSystem, readOnly: true })
+  const rows = [...database.table('t').scanSync()].map(({ row }) => String(row))
+  await database.close()
+  return rows
+}
+
+const codeOf = (error: unknown): string => (error as { code: string }).code
+
+void t.test(`a power cut never leaves a backup without its files, seed ${seed}`, async (t) => {
+  const fileSystem = new SimulatedDisk()
+  const database = await open(fileSystem, 3)
+  const random = randomFrom(seed)
+  const images: SimulatedDisk[] = []
+  fileSystem.beforeOperation = () => {
+    for (let i = 0; i < 8; i++) images.push(fileSystem.crash('anyDirectoryOperations', random))
+  }
+  await database.backup('/backup')
+  fileSystem.beforeOperation = undefined
+  await database.close()
+  const incomplete = new Set([
+    'ERR_BACKUP_INCOMPLETE',
+    'ERR_NOT_A_DATABASE',
+    'ERR_NOT_A_BACKUP',
+    'ERR_IO',
+  ])
+  let whole = 0
+  for (const image of images) {
+    try {
+      await Database.restore('/backup', '/again', { fileSystem: image })
+    } catch (error) {
+      t.ok(incomplete.has(codeOf(error)), codeOf(error))
+      continue
+    }
+    whole++
+    const again = await Database.open('/again', { ...inline, fileSystem: image })
+    t.equal([...again.table('t').scanSync()].length, 3)
+    await again.close()
+  }
+  t.ok(whole > 0, `${whole} of ${images.length} images hold the backup`)
+})
+
+/** A file system without hard links, in which copies of SSTables wait for `gate`. */
+class SlowCopies extends SimulatedDisk {
+  gate: Promise<unknown> = Promise.resolve()
+
+  override linkSync(from: string): void {
+    throw fileError('link', from, syntheticError('EXDEV'))
+  }
+
+  override openSync(path: string, mode: OpenMode): File {
+    const file = super.openSync(path, mode)
+    if (mode !== 'read' || !path.endsWith('.sst')) return file
+    const read = file.read.bind(file)
+    return Object.assign(file, {
+      read: async (...call: Parameters<File['read']>) => {
+        await this.gate
+        return read(...call)
+      },
+    })
+  }
+}
+
+void t.test('a compaction beside a backup removes no file that is to be copied', async (t) => {
+  const fileSystem = new SlowCopies()
+  const database = await open(fileSystem, 5)
+  let compacted: Promise<void> | undefined
+  await database.backup('/backup', {
+    onProgress: () => {
+      // Behind the first file: the others wait until they would be gone.
+      compacted ??= database.compact('t')
+      fileSystem.gate = compacted
+    },
+  })
+  await compacted
+  t.same(await rowsOf(fileSystem), ['r0', 'r1', 'r2', 'r3', 'r4'])
+  await database.close()
+})
+
+void t.test('the backup of a database with lower file numbers becomes the new one', async (t) => {
+  const fileSystem = new SimulatedDisk()
+  let database = await open(fileSystem, 2)
+  await database.backup('/early')
+  for (let i = 0; i < 20; i++) {
+    await database.close()
+    database = await Database.open('/db', { ...inline, fileSystem })
+  }
+  await database.backup('/backup')
+  await database.close()
+  await Database.restore('/early', '/again', { fileSystem })
+  const again = await Database.open('/again', { ...inline, fileSystem })
+  await again.table('t').put({ row: 'new', cells: { 'f:q': 'v' } })
+  await again.backup('/backup')
+  await again.close()
+  t.same(await rowsOf(fileSystem), ['new', 'r0', 'r1'])
+})
+
+void t.test('a restore that fails leaves an empty directory', async (t) => {
+  const inner = new SimulatedDisk()
+  const database = await open(inner, 3)
+  await database.backup('/backup')
+  await database.close()
+  const only = ({ kind, path }: { kind: string; path: string }): boolean =>
+    ['link', 'write', 'sync', 'rename', 'syncDirectory'].includes(kind) &&
+    !path.includes('LOCK') &&
+    !path.endsWith('/')
+  for (let failAt = 1; ; failAt++) {
+    const fault = { failAt, errno: 'ENOSPC', only } as const
+    const fileSystem = new FaultyFileSystem(inner.kill(), fault)
+    try {
+      await Database.restore('/backup', '/again', { fileSystem })
+    } catch (error) {
+      t.equal(codeOf(error), 'ERR_NO_SPACE')
+    }
+    if (fileSystem.failures === 0) break
+    const isThere = fileSystem.statSync('/again') !== undefined
+    t.same(isThere ? fileSystem.listSync('/again') : [], [], `call ${failAt} failed`)
+    await Database.restore('/backup', '/again', { fileSystem })
+  }
+})
