@@ -133,16 +133,23 @@ export class TextExtraction {
       : checkPieces(content, 'a document is made of bytes', (piece) => {
           return checkBuffer(piece, 'a piece of a document')
         })
+    let drop = (): void => undefined
     const done = new Promise<ExtractedText>((resolve, reject) => {
       const hint = { mediaType, name }
       const settle = { resolve, reject }
       const job: Job = { content: own, hint, signal, ...settle, bytes: undefined, isSlow: false }
-      signal?.addEventListener('abort', () => this.#drop(job), { once: true })
+      drop = () => this.#drop(job)
+      signal?.addEventListener('abort', drop, { once: true })
       this.#waiting.push(job)
       this.#next()
     })
     this.#work.add(done)
-    void done.catch(() => undefined).then(() => this.#work.delete(done))
+    const settled = (): void => {
+      this.#work.delete(done)
+      // The signal may outlive many documents, and the listener holds the bytes of this one.
+      signal?.removeEventListener('abort', drop)
+    }
+    void done.then(settled, settled)
     return done
   }
 

@@ -3,6 +3,7 @@
  *
  * @runs long
  */
+import { getEventListeners } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -344,4 +345,13 @@ void t.test('what markup says of itself', async (t) => {
   t.equal(await read(latin, 'utf8', 'text/html; charset=utf-8'), 'Käse', 'the media type counts')
   t.equal(await read('<meta charset="utf-16"><p>Käse', 'utf8', 'text/html'), 'Käse')
   t.equal(await read('<meta charset="nonsense"><p>Käse', 'utf8', 'text/html'), 'Käse')
+})
+
+void t.test('a signal that lives on holds no document', async (t) => {
+  const extraction = new TextExtraction()
+  t.teardown(() => extraction.close())
+  const { signal } = new AbortController()
+  await extraction.extract(Buffer.from('one'), 'text/plain', undefined, signal)
+  await t.rejects(extraction.extract(Buffer.from('one'), 'image/png', undefined, signal), { code })
+  t.same(getEventListeners(signal, 'abort'), [])
 })
