@@ -126,7 +126,7 @@ export function termOf(kind: Exclude<FieldKind, 'text'>, value: string, now: num
       return signedTerm(number)
     }
     case 'double': {
-      const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value)
+      const number = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value)
         ? Number(value)
         : NaN
       if (!Number.isFinite(number)) throw invalidArgument(`${shown(value)} is no finite number`)

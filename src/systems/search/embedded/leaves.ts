@@ -14,6 +14,8 @@ interface PhraseWord {
   readonly starts: Int32Array
   /** Index of the current document. */
   at: number
+  /** Index of the first position that the current document may still need. */
+  next: number
 }
 
 /** Documents of a segment that contain a phrase. REQUIRES that each word occurs in the segment. */
@@ -25,7 +27,7 @@ export async function phraseCounts(
   for (const term of terms) {
     const postings = (await reader.postings(field, term))!
     const positions = (await reader.positions(field, term))!
-    words.push({ postings, positions, starts: startsOf(postings), at: 0 })
+    words.push({ postings, positions, starts: startsOf(postings), at: 0, next: 0 })
   }
   let candidates = words[0].postings.docs
   for (const { postings } of words) candidates = intersection(candidates, postings.docs)
@@ -33,7 +35,10 @@ export async function phraseCounts(
   const counts = new Int32Array(candidates.length)
   let size = 0
   for (const doc of candidates) {
-    for (const word of words) word.at = gallop(word.postings.docs, word.at, doc)
+    for (const word of words) {
+      word.at = gallop(word.postings.docs, word.at, doc)
+      word.next = word.starts[word.at]
+    }
     const count = countIn(words)
     if (count === 0) continue
     docs[size] = doc
@@ -57,13 +62,14 @@ function countIn(words: readonly PhraseWord[]): number {
   return count
 }
 
+/** REQUIRES that the positions of one document are asked for in ascending order. */
 function isPhraseAt(words: readonly PhraseWord[], position: number): boolean {
   for (let i = 1; i < words.length; i++) {
-    const { positions, starts, at } = words[i]
+    const word = words[i]
+    const { positions, starts, at } = word
     const end = starts[at + 1]
-    let next = starts[at]
-    while (next < end && positions[next] < position + i) next++
-    if (next >= end || positions[next] !== position + i) return false
+    while (word.next < end && positions[word.next] < position + i) word.next++
+    if (word.next >= end || positions[word.next] !== position + i) return false
   }
   return true
 }

@@ -169,3 +169,19 @@ void t.test('words of scripts without spaces are found by all their pairs', asyn
   t.equal(await found('a_t:ยาว'), '')
   await search.close()
 })
+
+void t.test(
+  'the work of a long value and of a repeated word grows with their length',
+  async (t) => {
+    const search = await EmbeddedSearch.open(await openMemoryDatabase())
+    const start = performance.now()
+    const digits = { key: 'digits', fields: { n_d: [`${'1'.repeat(300_000)}x`] } }
+    const words = { key: 'words', fields: { a_t: [`${'a '.repeat(300_000)}b`] } }
+    t.match(await search.update({ documents: [digits, words] }), [{ key: 'digits' }])
+    await search.commit()
+    t.same(await keysOf(search, 'a_t:"a a b"'), ['words'])
+    t.same(await keysOf(search, 'a_t:"a b a"'), [])
+    t.ok(performance.now() - start < 20_000, 'with the square of it, it takes minutes')
+    await search.close()
+  },
+)
