@@ -51,16 +51,14 @@ export type Json = null | boolean | string | number | JsonNumber | readonly Json
 
 const depthMax = 100
 const numberLengthMax = 1100
-/** Space and comments, then a token: a sign, a text, a number or a name. */
-const spacePattern = /(?:[ \t\r\n]+|\/\/.*|\/\*[^]*?\*\/)*/y
+/**
+ * A run of space or one comment, and a token: a sign, a number or a name. A token in quotes is read
+ * piece by piece, because a pattern that repeats a group overflows the stack on long input.
+ */
+const spacePattern = /[ \t\r\n]+|\/\/.*|\/\*[^]*?\*\//y
+const endOfPiece = /["'\\\u0000-\u001f]/g
 const tokenPattern = new RegExp(
-  [
-    /[{}[\]:,]/,
-    /"[^"\\\u0000-\u001f]*(?:\\[^][^"\\\u0000-\u001f]*)*"/,
-    /'[^'\\\u0000-\u001f]*(?:\\[^][^'\\\u0000-\u001f]*)*'/,
-    /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/,
-    /[A-Za-z_$][\w$.-]*/,
-  ]
+  [/[{}[\]:,]/, /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/, /[A-Za-z_$][\w$.-]*/]
     .map(({ source }) => source)
     .join('|'),
   'y',
@@ -91,6 +89,21 @@ function decoded(bytes: Uint8Array): string {
 function endOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at
+}
+
+/** The end of a token in quotes; its beginning if the token does not end. */
+function endOfQuoted(text: string, start: number): number {
+  const quote = text[start]
+  for (let at = start + 1; ;) {
+    endOfPiece.lastIndex = at
+    const piece = endOfPiece.exec(text)
+    if (piece === null) return start
+    const [found] = piece
+    at = piece.index + 1
+    if (found === quote) return at
+    if (found === '\\') at++
+    else if (!quotes.includes(found)) return start
+  }
 }
 
 class Parser {
@@ -178,11 +191,15 @@ class Parser {
   #next(): void {
     const text = this.#text
     this.#at += this.#token.length
-    if (spaces.includes(text[this.#at])) this.#at = endOf(spacePattern, text, this.#at)
-    const end = endOf(tokenPattern, text, this.#at)
+    let end = this.#at
+    do {
+      this.#at = end
+      if (spaces.includes(text[end])) end = endOf(spacePattern, text, end)
+    } while (end > this.#at)
+    const isQuoted = quotes.includes(text[end])
+    end = isQuoted ? endOfQuoted(text, end) : endOf(tokenPattern, text, end)
     this.#token = text.slice(this.#at, end)
     if (end > this.#at || end === text.length) return
-    const isQuoted = quotes.includes(text[end])
     throw this.#failure(
       isQuoted ? 'a text does not end, or holds a control character' : 'no token begins here',
     )

@@ -68,6 +68,13 @@ void t.test('text', async (t) => {
   t.same(Object.keys(plainJson(proto as never) as object), ['__proto__'])
 })
 
+void t.test('long texts and many comments do not overflow the stack', (t) => {
+  const count = 5_000_000
+  t.equal(parseJson(`"${'\\n'.repeat(count)}"`), '\n'.repeat(count))
+  t.equal(parseJson(`${'//\n'.repeat(count)}true`), true)
+  t.end()
+})
+
 void t.test('numbers keep their digits', async (t) => {
   const { types } = await open()
   const price = (text: string): unknown => {
