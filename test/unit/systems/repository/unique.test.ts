@@ -84,6 +84,27 @@ void t.test('a claim that no rule demands any more is stale', async (t) => {
   await t.rejects(table.create(record('c', 'two') as never), notUnique)
 })
 
+void t.test(
+  'a value that a record of a batch gives up without owning it is not free',
+  async (t) => {
+    const { manager, table } = await open(t)
+    await manager.types.updateRecordType(unique)
+    const other = '{n}other'
+    await manager.types.createRecordType({ ...unique, name: other })
+    await table.create(record('a', 'one') as never)
+    await manager.types.updateRecordType(plain)
+    await table.create({ ...record('b', 'one'), type: other } as never)
+    const batch = [
+      { update: record('a', 'two') },
+      { create: { ...record('c', 'one'), type: other } },
+    ] as never
+    await t.rejects(table.batch(batch), notUnique, 'b has it')
+    await table.delete('USER.b')
+    await table.batch(batch)
+    t.same((await table.read('USER.c')).fields, { '{n}slug': 'one' })
+  },
+)
+
 void t.test('subtypes claim when they are pinned to the new version', async (t) => {
   const { manager, table } = await open(t)
   const supertypes = [{ name: type }]

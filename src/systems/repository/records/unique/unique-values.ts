@@ -53,7 +53,10 @@ async function writesOf(
     if (!isTaken && owner?.equals(id.bytes) !== true) continue
     const key = row.toString('latin1')
     if (isTaken && puts.has(key)) throw notUnique(field, id.text)
-    const isFreed = claims.some((other) => !other.isTaken && other.row.equals(row))
+    const isFreed = claims.some((other) => {
+      const isOwner = owner?.equals(other.changed.change.id.bytes) === true
+      return !other.isTaken && isOwner && other.row.equals(row)
+    })
     const own =
       isTaken && !isFreed
         ? await claimChecks(context, claim, id, owner)
