@@ -166,7 +166,8 @@ export abstract class RecordReader {
     const { fields } = fieldsOptions.read(options)
     const version = await versionAt(this.context, RecordId.of(id), time)
     if (version !== undefined) return this.read(id, { fields, version })
-    const at = new Date(time).toISOString()
+    const date = new Date(time)
+    const at = Number.isNaN(date.getTime()) ? String(time) : date.toISOString()
     throw repositoryError('versionNotFound', `the record ${String(id)} had no version at ${at}`)
   }
 
