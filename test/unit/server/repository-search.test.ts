@@ -196,6 +196,29 @@ async function withHidden(): Promise<Served> {
   return served
 }
 
+void t.test('the order of hits tells nothing of the words of another table', async (t) => {
+  const { as, manager, table, close } = await withHidden()
+  const type = '{n}page'
+  for (const word of ['plain', 'merger']) {
+    await table.create({ id: `USER.${word}`, type, fields: { '{n}title': word } })
+  }
+  const hits = async (name: string, more = ''): Promise<unknown> => {
+    const path = searchOf('title_t:(plain merger^1.1)', more)
+    const { json } = await as(name, 'GET', path)
+    return (json['results'] as { id: string }[]).map(({ id }) => id)
+  }
+  t.same(await hits('root'), ['USER.merger', 'USER.plain'])
+  const before = await hits('reader')
+  const hidden = manager.repository().table('hidden')
+  for (const id of ['USER.x', 'USER.y']) {
+    await hidden.create({ id, type, fields: { '{n}title': 'merger' } })
+  }
+  t.same(await hits('root', '&filter=lily.table:record'), ['USER.plain', 'USER.merger'])
+  t.same(await hits('reader'), before)
+  t.same(await hits('reader', '&sort=-lily.id'), ['USER.plain', 'USER.merger'])
+  await close()
+})
+
 void t.test('a search finds nothing that the token may not read', async (t) => {
   const { as, close } = await withHidden()
   const total = async (name: string, query: string): Promise<unknown> => {

@@ -84,7 +84,9 @@ export class SearchAccess {
     for (const name of names) followsLinks ||= this.#sourcesOf(name)?.followsLinks === true
     for (const name of names) this.#check(name)
     if (!this.hidesDocuments) return query
-    return { ...query, filters: [...filters, this.#visible(followsLinks)] }
+    // Relevance depends on the words of all documents, so its order would tell of hidden ones.
+    const order = sort.length > 0 ? sort : [{ field: reservedFields.key }]
+    return { ...query, sort: order, filters: [...filters, this.#visible(followsLinks)] }
   }
 
   /** A filter that matches visible documents only, by table and version tag. */
