@@ -36,10 +36,12 @@ export class RecordId {
   readonly text: string
   /** The id without its variant properties; `this` if it has none. */
   readonly master: RecordId
-  /** Sorted by name; empty for a master. */
+  /** The properties by name; empty for a master. */
   readonly variantProperties: VariantProperties
   readonly #kind: number
   readonly #own: string
+  /** Sorted by name; an object would put names of digits first. */
+  readonly #properties: readonly (readonly [name: string, value: string])[]
   #bytes: Buffer | undefined
 
   /** `plain`: text and bytes of a master without characters to be escaped. */
@@ -51,6 +53,7 @@ export class RecordId {
   ) {
     this.#kind = kind
     this.#own = own
+    this.#properties = properties
     if (plain !== undefined) {
       this.variantProperties = noProperties
       this.master = this
@@ -185,7 +188,7 @@ export class RecordId {
       this.#kind === userKind
         ? Buffer.from(this.#own)
         : Buffer.from(this.#own.replaceAll('-', ''), 'hex')
-    const properties = Object.entries(this.variantProperties)
+    const properties = this.#properties
     const writer = new ByteWriter(own.length + 64)
     writer.byte(this.#kind)
     writer.raw(own)

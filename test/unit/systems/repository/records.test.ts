@@ -72,3 +72,13 @@ void t.test('ids of plain characters have the same rows as others', (t) => {
   }
   t.end()
 })
+
+void t.test('properties of a variant are in the order of their names, also digits', (t) => {
+  const id = RecordId.user('a').variant({ '10': 'x', '2': 'y', '-z': 'q' })
+  t.equal(id.text, 'USER.a.-z=q,10=x,2=y')
+  const stored = Buffer.from('\0a\0\x02-z\x01q\x0210\x01x\x012\x01y', 'latin1')
+  t.same(id.bytes, stored)
+  t.equal(RecordId.fromBytes(stored).text, id.text)
+  t.ok(RecordId.parse(id.text).bytes.equals(stored))
+  t.end()
+})
