@@ -22,9 +22,12 @@ export class FieldIndexes {
     return made
   }
 
-  /** Forgets the indexes of a dropped record table. */
-  forget(keyText: string): void {
+  /** Ends the builds of a dropped record table, and forgets its indexes. */
+  async forget(keyText: string): Promise<void> {
+    const { list, builds } = this.of(keyText)
     this.#tables.delete(keyText)
+    for (const index of list) index.state = 'DROPPING'
+    await Promise.allSettled(builds.values())
   }
 
   /** The commit part that maintains the indexes. */

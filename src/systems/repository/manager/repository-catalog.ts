@@ -42,7 +42,7 @@ import { SharedState, type DropObserver } from './shared-state.js'
 /** The members of a {@link TableContext} that all tables of a manager share. */
 type SharedContext = Omit<
   TableContext,
-  'table' | 'syncTable' | 'repository' | 'name' | 'key' | 'keyText' | 'tableOf'
+  'table' | 'syncTable' | 'repository' | 'name' | 'key' | 'keyText' | 'tableOf' | 'checkOpen'
 >
 
 /** The repositories of one database, and the parts that all of them share. */
@@ -122,7 +122,6 @@ export abstract class RepositoryCatalog {
         blobLedger(blobStates, clock, (key) => this.blobs.remove(key)),
         fieldIndexes.part,
       ],
-      checkOpen: () => this.checkOpen(),
     }
   }
 
@@ -259,7 +258,7 @@ export abstract class RepositoryCatalog {
   getTable(repository: string, name: string): RecordTable {
     const table = this.findTable(repository, checkTableName(name))
     if (table !== undefined) return table
-    throw repositoryError('recordTableNotFound', `${repository} has no table ${name}`)
+    throw recordTableNotFound(repository, name)
   }
 
   /** @internal */
@@ -313,7 +312,9 @@ export abstract class RepositoryCatalog {
     assert(name !== defaultTable || !this.#tables.has(repository), 'a default table stays')
     await this.#shared.notify((follower) => follower.tableDropped(repository, name))
     const keyText = `${repository}/${name}`
-    this.#shared.fieldIndexes.forget(keyText)
+    // Later writes and builds are refused; earlier ones write no row behind its removal.
+    await this.#shared.gate.turn()
+    await this.#shared.fieldIndexes.forget(keyText)
     await this.#removeIndexRows(keyText)
     await this.blobs.removeOf(keyText)
     await this.links.removeTable(keyText)
@@ -348,6 +349,11 @@ export abstract class RepositoryCatalog {
       name,
       key: Buffer.from(keyText),
       keyText,
+      checkOpen: () => {
+        if (this.findTable(repository, name) === undefined) {
+          throw recordTableNotFound(repository, name)
+        }
+      },
       tableOf: (other) => this.getTable(repository, other).context.table,
     }
     const opened = new RecordTable(context, this.#shared.fieldIndexes.of(keyText), this.blobs)
@@ -361,6 +367,10 @@ export abstract class RepositoryCatalog {
     // Names of tables have no dots, so no two pairs share a name.
     return `${this.settings.tablePrefix}.r.${repository}..${name}`
   }
+}
+
+function recordTableNotFound(repository: string, name: string): RepositoryError {
+  return repositoryError('recordTableNotFound', `${repository} has no table ${name}`)
 }
 
 function repositoryNotFound(name: string): RepositoryError {

@@ -34,7 +34,10 @@ export interface TableContext {
   readonly uniqueClaims: UniqueClaims
   /** Parts that write in the batches of records. */
   readonly parts: readonly CommitPart[]
-  /** Throws `ERR_REPOSITORY_CLOSED` once the manager is closed. */
+  /**
+   * Throws `ERR_REPOSITORY_CLOSED` once the manager is closed, and `ERR_RECORD_TABLE_NOT_FOUND`
+   * once the record table is dropped.
+   */
   checkOpen(): void
   /** The database table of another record table of the repository. `ERR_RECORD_TABLE_NOT_FOUND`. */
   tableOf(name: string): Table

@@ -150,3 +150,30 @@ void t.test('types that have swapped names meanwhile keep them after a refresh',
     t.throws(() => each.getRecordType('{n}away'), { code: 'ERR_RECORD_TYPE_NOT_FOUND' })
   }
 })
+
+void t.test('writes and builds beside a drop leave nothing behind', async (t) => {
+  const [first, second, database] = await openTwo(t)
+  await first.types.createFieldType({ name: '{n}file', valueType: 'BLOB' })
+  const drafts = await first.repository().createTable('drafts')
+  const other = second.repository().table('drafts')
+  const withFile = async (id: string): Promise<object> => {
+    const input = record(id, id)
+    const file = await first.blobs.upload(Buffer.alloc(6000), { mediaType: 'text/plain' })
+    return { ...input, fields: { ...input.fields, '{n}file': file } }
+  }
+  for (let at = 0; at < 50; at++) await drafts.create(await withFile(`USER.${at}`))
+  for (let at = 50; at < 1000; at++) await drafts.create(record(`USER.${at}`, `${at}`) as never)
+  const late = await Promise.all(Array.from({ length: 200 }, (_, at) => withFile(`USER.l${at}`)))
+  const writing = (async () => {
+    for (const input of late) await other.create(input)
+  })()
+  const written = t.rejects(writing, { code: 'ERR_RECORD_TABLE_NOT_FOUND' })
+  const dropping = first.repository().dropTable('drafts')
+  const building = drafts.indexes.create({ name: 'slug', fields: ['{n}slug'] })
+  await building.catch(() => undefined)
+  await dropping
+  await written
+  await first.blobs.sweep({ ageMillisecondsMin: 0 })
+  t.equal((await first.blobs.states()).size, 0, 'no blob belongs to a table that is gone')
+  t.same(await database.table('repository.index').scan().all(), [])
+})

@@ -173,6 +173,8 @@ export async function commit(changes: readonly TableChange[]): Promise<number> {
 
 async function commitInside(changes: readonly TableChange[]): Promise<number> {
   const { context } = changes[0]
+  // A drop waits for the commits that have passed this check.
+  for (const changed of changes) changed.context.checkOpen()
   const checks = changes.map(unchangedCheck)
   const mutations = changes.map(rowOf)
   const followers: (() => Promise<void>)[] = []
