@@ -28,7 +28,7 @@ export const MessagingErrorCode = {
   cacheOrder: 'ERR_CACHE_ORDER',
   /** The token of the request is missing or wrong. */
   unauthorized: 'ERR_UNAUTHORIZED',
-  /** The service is closed, or its server cannot be reached. */
+  /** The service is closed, another one is open, or the server cannot be reached. */
   unavailable: 'ERR_MESSAGING_UNAVAILABLE',
   /** The server failed, or its answer is malformed. */
   server: 'ERR_MESSAGING_SERVER',

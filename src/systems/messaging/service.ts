@@ -7,7 +7,7 @@
  * durable as the option `durability` demands. Ids ascend across restarts and for any behaviour of
  * the clock.
  *
- * Only one service may be open for the tables of a database.
+ * Only one service may be open for the tables of a database: two would give two messages one id.
  */
 import {
   CellarError,
@@ -18,6 +18,7 @@ import {
   type CoprocessorRegistration,
   type Database,
 } from '../../api/index.js'
+import { claim } from '../../comfort/claims.js'
 import { notCarried, startOf, storesOf } from '../transactions/index.js'
 import { CacheBudget } from './live/cache-budget.js'
 import { readClock } from './store/clock-row.js'
@@ -100,13 +101,15 @@ export class MessagingService implements Messaging {
   readonly #parts: ServiceParts
   readonly #cached: CacheBudget
   readonly #registrations: CoprocessorRegistration[] = []
+  readonly #release: () => void
 
   private constructor(
     database: Database,
     settings: MessagingSettings,
     tables: MessagingTables,
-    timestampMax: number,
+    { timestampMax, release }: { timestampMax: number; release: () => void },
   ) {
+    this.#release = release
     this.#cached = new CacheBudget(settings.cacheBytesMax)
     const { durability, queueBytesMax } = settings
     const writing = { clockTable: tables.metadata, durability, queueBytesMax }
@@ -120,7 +123,10 @@ export class MessagingService implements Messaging {
     this.#parts = { database, settings, tables, writer, topics, isClosed: false }
   }
 
-  /** Opens the service of a database, which must outlive the service; creates missing tables. */
+  /**
+   * Opens the service of a database, which must outlive the service; creates missing tables.
+   * `ERR_MESSAGING_UNAVAILABLE` if a service is open for these tables.
+   */
   static async open(database: Database, options: MessagingOptions = {}): Promise<MessagingService> {
     const settings = messagingOptions.read(options)
     checkDatabase(database, 'messaging')
@@ -133,15 +139,25 @@ export class MessagingService implements Messaging {
       producer: `${tablePrefix}.producer`,
       consumer: `${tablePrefix}.consumer`,
     }
-    for (const name of Object.values(tables)) {
-      if (await database.admin.tableExists(name)) continue
-      await database.createTable(name, { families: { d: {} } })
+    const release = claim(database, tables.message)
+    if (release === undefined) {
+      const message = `a service is open for the tables '${tablePrefix}.*' of this database`
+      throw new CellarError(MessagingErrorCode.unavailable, message)
     }
-    const timestampMax = await readClock(database, tables)
-    const service = new MessagingService(database, settings, tables, timestampMax)
-    await service.#parts.topics.load()
-    await service.#register()
-    return service
+    try {
+      for (const name of Object.values(tables)) {
+        if (await database.admin.tableExists(name)) continue
+        await database.createTable(name, { families: { d: {} } })
+      }
+      const timestampMax = await readClock(database, tables)
+      const service = new MessagingService(database, settings, tables, { timestampMax, release })
+      await service.#parts.topics.load()
+      await service.#register()
+      return service
+    } catch (error) {
+      release()
+      throw error
+    }
   }
 
   async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
@@ -312,6 +328,7 @@ export class MessagingService implements Messaging {
     await this.#parts.writer.settled()
     const registrations = this.#registrations.splice(0)
     for (const registration of registrations) registration.remove()
+    this.#release()
     const { pruneState } = this.#parts.settings
     if (registrations.length === 0 || pruneState === undefined) return
     // From here on flushes no longer mark messages of invalid transactions.

@@ -24,7 +24,7 @@ const writerCases: readonly MessagingCase[] = [
   {
     name: 'a batch has one time, the next batch the next',
     run: async (fixture) => {
-      await atZero(fixture)
+      await (await atZero(fixture)).close()
       // The database may ask its clock too, so the service gets one of its own.
       const clock = new SuiteClock(1_489_707_864_000)
       const service = await serviceOf(fixture, { clock })

@@ -12,6 +12,7 @@ import {
   type AtomicMutation,
   type Database,
 } from '../../../api/index.js'
+import { claim } from '../../../comfort/claims.js'
 import { openTable } from '../../../comfort/tables.js'
 import { stateError, TransactionErrorCode } from '../errors.js'
 import type { ManagerSettings } from '../options.js'
@@ -19,20 +20,6 @@ import { emptyState, readState, stateFamily, StateRows, type StoredState } from 
 
 /** Most rows of one batch when many rows change. */
 const batchRowsMax = 4096
-
-/** Open state tables, by database. */
-const claimed = new WeakMap<Database, Set<string>>()
-
-/** Claims a state table exclusively; the returned function releases it. */
-function claim(database: Database, table: string): () => void {
-  const tables = claimed.get(database) ?? new Set<string>()
-  claimed.set(database, tables)
-  if (tables.has(table)) {
-    throw stateError(`a transaction manager is open for the table '${table}' of this database`)
-  }
-  tables.add(table)
-  return () => void tables.delete(table)
-}
 
 export class StateLog {
   readonly rows: StateRows
@@ -56,9 +43,13 @@ export class StateLog {
   static async open(database: Database, settings: ManagerSettings): Promise<StateLog> {
     checkDatabase(database, 'a transaction manager')
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a transaction manager')
-    const release = claim(database, settings.table)
+    const { table } = settings
+    const release = claim(database, table)
+    if (release === undefined) {
+      throw stateError(`a transaction manager is open for the table '${table}' of this database`)
+    }
     try {
-      await openTable(database, settings.table, { families: { [stateFamily]: {} } })
+      await openTable(database, table, { families: { [stateFamily]: {} } })
       return new StateLog(database, settings, release)
     } catch (error) {
       release()

@@ -134,3 +134,23 @@ void t.test('what is not in memory any more comes from the table', async (t) => 
   t.equal(messagesPublished, 600)
   await close()
 })
+
+void t.test('one service is open for the tables of a database', async (t) => {
+  const { service, database, clock, close } = await open()
+  const second = MessagingService.open(database)
+  await t.rejects(second, { code: 'ERR_MESSAGING_UNAVAILABLE', message: /tms\.\*/ })
+  const other = await MessagingService.open(database, { tablePrefix: 'other' })
+  await service.createTopic(topic)
+  await service.publish(topic, { messages: ['first'] })
+  await service.close()
+  const broken = { register: () => Promise.reject(new Error('not registered')) }
+  await t.rejects(MessagingService.open(database, broken), { message: 'not registered' })
+  const again = await MessagingService.open(database, { clock })
+  await service.close()
+  await t.rejects(MessagingService.open(database), { code: 'ERR_MESSAGING_UNAVAILABLE' })
+  await again.publish(topic, { messages: ['second'] })
+  t.strictSame(texts(await again.poll(topic)), ['first', 'second'])
+  await again.close()
+  await other.close()
+  await close()
+})
