@@ -3,7 +3,11 @@
  * progress. In a transaction the position is part of the frame of the commit, so the results and
  * the position are stored together or not at all. If two processes use the same consumer name, the
  * second commit fails with a conflict.
+ *
+ * Messages that come after the end of their transaction are refused: a position behind them would
+ * say that they were processed.
  */
+import { stateError } from '../transactions/errors.js'
 import { SingleParticipant } from '../transactions/participant.js'
 import { checkMethods, type AtomicMutation } from '../../api/index.js'
 import type { Transaction } from '../transactions/index.js'
@@ -23,6 +27,8 @@ export class MessageConsumer extends SingleParticipant {
   #stored: Buffer | undefined
   #read: Buffer | undefined
   #isKnown = false
+  /** The polls that may move the position: undefined while a transaction ends. */
+  #turn: object | undefined = {}
 
   /**
    * Reads `topic` through `messaging` as the consumer of this name; the caller closes both.
@@ -37,12 +43,19 @@ export class MessageConsumer extends SingleParticipant {
     this.#consumer = consumer
   }
 
-  /** The next messages, within a transaction those visible to it. */
+  /**
+   * The next messages, within a transaction those visible to it. `ERR_TRANSACTION_STATE` if the
+   * transaction ends meanwhile, or `reset` is called.
+   */
   async poll(options: Pick<FetchOptions, 'limit' | 'waitMilliseconds'> = {}): Promise<Message[]> {
     const { limit, waitMilliseconds } = consumerPollOptions.read(options)
+    const turn = this.#turn
+    this.#checkTurn(turn)
     if (!this.#isKnown) {
-      this.#stored = await this.#messaging.getPosition(this.#topic, this.#consumer)
-      this.#read ??= this.#stored
+      const stored = await this.#messaging.getPosition(this.#topic, this.#consumer)
+      this.#checkTurn(turn)
+      this.#stored = stored
+      this.#read ??= stored
       this.#isKnown = true
     }
     const messages = await this.#messaging.poll(this.#topic, {
@@ -52,6 +65,7 @@ export class MessageConsumer extends SingleParticipant {
       limit,
       waitMilliseconds,
     })
+    this.#checkTurn(turn)
     this.#read = messages.at(-1)?.id ?? this.#read
     return messages
   }
@@ -70,6 +84,7 @@ export class MessageConsumer extends SingleParticipant {
 
   /** Returns to the stored position, so unprocessed messages are read again. */
   reset(): void {
+    this.#turn = {}
     this.#isKnown = false
     this.#stored = undefined
     this.#read = undefined
@@ -87,6 +102,7 @@ export class MessageConsumer extends SingleParticipant {
   }
 
   override getTxChanges(): Iterable<Uint8Array> {
+    this.#turn = undefined
     return this.#hasRead ? [this.#messaging.positionKey(this.#topic, this.#consumer)] : []
   }
 
@@ -98,12 +114,18 @@ export class MessageConsumer extends SingleParticipant {
 
   override postTxCommit(): void {
     super.postTxCommit()
+    this.#turn = {}
     this.#stored = this.#read
   }
 
   override rollbackTx(): ReturnType<SingleParticipant['rollbackTx']> {
     this.reset()
     return super.rollbackTx()
+  }
+
+  #checkTurn(turn: object | undefined): void {
+    if (turn !== undefined && turn === this.#turn) return
+    throw stateError(`the transaction of this poll of '${this.#consumer}' is over`)
   }
 
   get #hasRead(): boolean {

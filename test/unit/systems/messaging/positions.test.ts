@@ -10,6 +10,7 @@ import {
 import { CellarServer, MessagingClient, messagingRoutes } from '../../../../src/server/index.js'
 import {
   runTransaction,
+  TransactionContext,
   TransactionalTable,
   transactionalFamily,
   TransactionManager,
@@ -148,5 +149,42 @@ void t.test('positions go with the generation of their topic', async (t) => {
   await database.compact('tms.consumer')
   t.equal((await database.table('tms.consumer').scan().nextBatch(9)).length, 1)
   t.equal((await service.listPositions(topic)).length, 1)
+  await close()
+})
+
+void t.test('a poll that outlives its transaction moves no position', async (t) => {
+  const { service, manager, close } = await open()
+  const consumer = new MessageConsumer(service, topic, 'mails')
+  const read = (): Promise<string[]> =>
+    runTransaction(manager, [consumer], async () => texts(await consumer.poll()))
+  let late: Promise<unknown> = Promise.resolve()
+  const refused = { code: 'ERR_TRANSACTION_STATE' }
+  const startLate = (): void => {
+    late = t.rejects(consumer.poll({ waitMilliseconds: 60_000 }), refused)
+  }
+  await runTransaction(manager, [consumer], startLate)
+  await runTransaction(manager, [consumer], async () => {
+    await service.publish(topic, { messages: ['a'] })
+    await late
+  })
+  t.strictSame(await read(), ['a'], 'of a transaction that began during the poll')
+  const context = new TransactionContext(manager, [consumer])
+  await context.start()
+  startLate()
+  const { commitTx } = consumer
+  consumer.commitTx = async () => {
+    await t.rejects(consumer.poll(), refused, 'no poll while the transaction ends')
+    await service.publish(topic, { messages: ['b'] })
+    await late
+    return true
+  }
+  await context.finish()
+  consumer.commitTx = commitTx
+  t.strictSame(await read(), ['b'], 'of the transaction that commits')
+  await runTransaction(manager, [consumer], startLate)
+  consumer.reset()
+  await service.publish(topic, { messages: ['c'] })
+  await late
+  t.strictSame(texts(await consumer.poll()), ['c'], 'outside of transactions')
   await close()
 })
