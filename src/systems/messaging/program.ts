@@ -31,6 +31,8 @@ export class MessagePublisher extends SingleParticipant {
   readonly #messaging: Messaging
   #buffered = new Map<string, { id: TopicId; messages: BytesLike[] }>()
   #published: { id: TopicId; response: PublishResponse | undefined }[] = []
+  /** The transaction is ending: a further message would be part of nothing. */
+  #isSealed = false
 
   /** Publishes through `messaging`, which the caller closes. */
   constructor(messaging: Messaging) {
@@ -41,6 +43,7 @@ export class MessagePublisher extends SingleParticipant {
   /**
    * Publishes messages to a topic. `ERR_INVALID_ARGUMENT` for the namespace `system`,
    * `ERR_TOPIC_NOT_FOUND`; within a transaction a missing topic fails the commit.
+   * `ERR_TRANSACTION_STATE` while the transaction ends.
    */
   async publish(namespace: string, topic: string, ...messages: BytesLike[]): Promise<void> {
     if (namespace === reservedNamespace) {
@@ -51,6 +54,7 @@ export class MessagePublisher extends SingleParticipant {
       await this.#messaging.publish(id, { messages })
       return
     }
+    if (this.#isSealed) throw stateError(`the transaction of the ${this.name} is ending`)
     const name = `${namespace}:${topic}`
     const copies = messages.map((message) => {
       if (typeof message === 'string') return message
@@ -60,6 +64,11 @@ export class MessagePublisher extends SingleParticipant {
     const buffered = this.#buffered.get(name)
     if (buffered === undefined) this.#buffered.set(name, { id, messages: copies })
     else buffered.messages.push(...copies)
+  }
+
+  override getTxChanges(): Iterable<Uint8Array> {
+    this.#isSealed = true
+    return []
   }
 
   override async commitTx(isRemote = false): Promise<boolean> {
@@ -86,6 +95,7 @@ export class MessagePublisher extends SingleParticipant {
     super.postTxCommit()
     this.#buffered = new Map()
     this.#published = []
+    this.#isSealed = false
   }
 
   /** False if the answer to a publish was lost: the range to roll back is unknown. */

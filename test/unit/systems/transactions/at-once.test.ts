@@ -167,3 +167,31 @@ void t.test('LONG transactions and levels of visibility are options', async (t) 
   await t.rejects(context.start({ type: 'LONG', timeoutMilliseconds: 5 }), invalid)
   await close()
 })
+
+void t.test('a publisher takes no message while its transaction ends', async (t) => {
+  const { database, manager, clock, close } = await openTransactional()
+  const service = await MessagingService.open(database, { clock })
+  await service.createTopic({ namespace: 'n', topic: 't' })
+  const publisher = new MessagePublisher(service)
+  const late: TransactionParticipant = {
+    name: 'late',
+    startTx: () => undefined,
+    getTxChanges: () => [],
+    commitTx: async () => {
+      await t.rejects(publisher.publish('n', 't', 'late'), state)
+      return true
+    },
+    rollbackTx: () => true,
+  }
+  for (const message of ['first', 'second']) {
+    await runTransaction(manager, [publisher, late], () => publisher.publish('n', 't', message))
+  }
+  await publisher.publish('n', 't', 'third')
+  const messages = await service.poll({ namespace: 'n', topic: 't' })
+  t.strictSame(
+    messages.map(({ payload }) => payload.toString()),
+    ['first', 'second', 'third'],
+  )
+  await service.close()
+  await close()
+})
