@@ -69,25 +69,18 @@ async function waitFor(
   look: () => Promise<boolean>,
 ): Promise<void> {
   const { waitMillisecondsMax, waitersMax } = parts.settings
-  let isOver = false
-  const wait = Math.min(waitMilliseconds, waitMillisecondsMax)
-  const timer = setTimeout(() => {
-    isOver = true
-    topic.wake()
-  }, wait)
-  try {
-    for (;;) {
-      const { readable } = topic
-      if ((await look()) || isOver || parts.isClosed || signal?.aborted === true) return
-      if (topic.readable !== readable) continue
-      if (topic.waiting >= waitersMax) {
-        throw new CellarError(MessagingErrorCode.busy, 'too many readers wait')
-      }
-      await topic.changed(wait, signal)
-      if (!topic.exists) throw topicNotFound(topic.name)
+  // Not a timer that wakes the topic: each end of a wait would make all readers look again.
+  const end = performance.now() + Math.min(waitMilliseconds, waitMillisecondsMax)
+  for (;;) {
+    const { readable } = topic
+    const left = end - performance.now()
+    if ((await look()) || left <= 0 || parts.isClosed || signal?.aborted === true) return
+    if (topic.readable !== readable) continue
+    if (topic.waiting >= waitersMax) {
+      throw new CellarError(MessagingErrorCode.busy, 'too many readers wait')
     }
-  } finally {
-    clearTimeout(timer)
+    await topic.changed(left, signal)
+    if (!topic.exists) throw topicNotFound(topic.name)
   }
 }
 

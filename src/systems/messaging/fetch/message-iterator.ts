@@ -18,7 +18,10 @@ export interface MessageSource {
 
 const readAhead = 256
 
-/** Makes the iterator; `limit` counts the messages returned. */
+/**
+ * Makes the iterator; `limit` counts the messages returned. Calls at once come one behind the
+ * other, as those of an async generator: each gets messages of its own.
+ */
 export function messageIterator(
   source: MessageSource,
   limit: number,
@@ -28,15 +31,24 @@ export function messageIterator(
   let buffer: Message[] = []
   let at = 0
   let isClosed = false
+  let last: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    waiting++
+    const own = last.then(work)
+    last = own.catch(() => undefined)
+    try {
+      return await own
+    } finally {
+      waiting--
+    }
+  }
   const close = (): void => {
     if (isClosed) return
     isClosed = true
     source.close?.()
   }
-  const nextBatch = async (count: number): Promise<Message[]> => {
-    if (!Number.isInteger(count) || count < 1) {
-      throw invalidArgument(`a batch has 1 message or more, got ${shown(count)}`)
-    }
+  const read = async (count: number): Promise<Message[]> => {
     if (at < buffer.length) {
       const batch = buffer.slice(at, at + count)
       at += batch.length
@@ -50,18 +62,26 @@ export function messageIterator(
     close()
     return []
   }
+  const readNext = async (): Promise<IteratorResult<Message, undefined>> => {
+    if (at === buffer.length) {
+      buffer = await read(readAhead)
+      at = 0
+    }
+    return at < buffer.length
+      ? { done: false, value: buffer[at++] }
+      : { done: true, value: undefined }
+  }
   const iterator: MessageIterator = {
     get isHeld() {
       return source.isHeld
     },
-    nextBatch,
+    nextBatch: async (count) => {
+      if (Number.isInteger(count) && count >= 1) return inTurn(() => read(count))
+      throw invalidArgument(`a batch has 1 message or more, got ${shown(count)}`)
+    },
     next: async () => {
-      if (at === buffer.length) {
-        buffer = await nextBatch(readAhead)
-        at = 0
-      }
-      if (at < buffer.length) return { done: false, value: buffer[at++] }
-      return { done: true, value: undefined }
+      const isRead = waiting === 0 && at < buffer.length
+      return isRead ? { done: false, value: buffer[at++] } : inTurn(readNext)
     },
     return: async () => {
       close()

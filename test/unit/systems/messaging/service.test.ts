@@ -154,3 +154,41 @@ void t.test('one service is open for the tables of a database', async (t) => {
   await other.close()
   await close()
 })
+
+void t.test('the end of a wait makes no other reader look again', async (t) => {
+  const { service, close } = await open()
+  await service.createTopic(topic)
+  const readers = 200
+  await Promise.all(
+    Array.from({ length: readers }, (_, i) => service.poll(topic, { waitMilliseconds: 20 + i })),
+  )
+  const { fetches } = service.topicStatistics(topic)
+  t.ok(fetches <= 5 * readers, `${fetches} looks of ${readers} readers`)
+  await close()
+})
+
+void t.test('calls of one iterator at once each get messages of their own', async (t) => {
+  for (const cacheBytesMax of [0, 1 << 20]) {
+    const { service, close } = await open({ cacheBytesMax })
+    await service.createTopic(topic)
+    const all = Array.from({ length: 600 }, (_, i) => String(i))
+    await service.publish(topic, { messages: all })
+    const iterator = await service.fetch(topic)
+    const found: string[] = []
+    while (found.length < all.length) {
+      const [first, batch, ...others] = await Promise.all([
+        iterator.next(),
+        iterator.nextBatch(2),
+        iterator.next(),
+        iterator.next(),
+      ])
+      for (const { value } of [first, ...others]) if (value) found.push(...texts([value]))
+      found.push(...texts(batch))
+      if (first.done === true) break
+    }
+    const inOrder = found.map(Number).sort((a, b) => a - b)
+    t.strictSame(inOrder.map(String), all)
+    t.strictSame(await iterator.next(), { done: true, value: undefined })
+    await close()
+  }
+})
