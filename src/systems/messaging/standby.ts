@@ -17,6 +17,7 @@ import {
   type OptionsOf,
   type SettingsOf,
 } from '../../api/index.js'
+import { tell } from '../../comfort/told.js'
 import { MessagingErrorCode } from './errors.js'
 import type { Messaging } from './types.js'
 
@@ -78,11 +79,17 @@ export class StandbyMessaging {
   }
 
   /**
-   * Starts an instance and tries once to become the leader. `ERR_INVALID_ARGUMENT` for the options.
+   * Starts an instance and tries once to become the leader. Rejects on another error than the lock,
+   * and then tries no more. `ERR_INVALID_ARGUMENT` for the options.
    */
   static async start(options: StandbyOptions): Promise<StandbyMessaging> {
     const standby = new StandbyMessaging(options)
-    await standby.attempt()
+    try {
+      await standby.attempt()
+    } catch (error) {
+      await standby.stop()
+      throw error
+    }
     return standby
   }
 
@@ -112,8 +119,11 @@ export class StandbyMessaging {
     await this.#attempt?.catch(() => undefined)
     const leadership = this.#leadership
     this.#leadership = undefined
-    await leadership?.close()
-    this.#later()
+    try {
+      await leadership?.close()
+    } finally {
+      this.#later()
+    }
   }
 
   /** Gives up the leadership permanently. */
@@ -129,21 +139,16 @@ export class StandbyMessaging {
       const leadership = await this.#settings.open()
       checkMethods(leadership, 'what is opened', ['close'])
       this.#leadership = leadership
-      this.#tell('leads')
+      tell(this.#settings.changed, 'leads')
       return true
     } catch (error) {
       if (error instanceof CellarError && error.code === ErrorCode.locked) return false
-      this.#tell(error as Error)
+      tell(this.#settings.changed, error as Error)
       throw error
     } finally {
       this.#attempt = undefined
       this.#later()
     }
-  }
-
-  #tell(outcome: 'leads' | Error): void {
-    const told = async (): Promise<unknown> => this.#settings.changed?.(outcome)
-    told().catch(() => undefined)
   }
 
   #later(): void {

@@ -14,6 +14,7 @@ import type {
   StoreJobOutcome,
   Table,
 } from '../../api/index.js'
+import { tell } from '../../comfort/told.js'
 import type { PruneState } from './manager/prune-state.js'
 import type { PruneBounds, PruneJobReport } from './prune-job/job-data.js'
 
@@ -61,7 +62,7 @@ export class PruneObserver<
     try {
       return this.#jobs.context(job, state?.epoch(job) ?? 0, this.#tables.get(job.table))
     } catch (error) {
-      quietly(() => onError?.(error))
+      tell(onError, error)
       return undefined
     }
   }
@@ -93,7 +94,7 @@ export class PruneObserver<
     const reports = outcome.reports as readonly PruneJobReport<Counts>[]
     if (reports.length > 0) {
       const counts = reports.map((report) => report.counts).reduce(addCounts)
-      quietly(() => this.#jobs.onCounts(job, counts))
+      tell(this.#jobs.onCounts, job, counts)
     }
     return reports
   }
@@ -124,10 +125,4 @@ function boundOf(
     if (pointerLeft !== undefined && pointerLeft <= lowest) lowest = pointerLeft - 1n
   }
   return lowest
-}
-
-/** Calls a listener; its failure does not fail the job. */
-function quietly(tell: () => unknown): void {
-  const told = async (): Promise<unknown> => tell()
-  told().catch(() => undefined)
 }

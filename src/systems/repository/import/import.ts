@@ -29,7 +29,7 @@ import { checkBuffer, checkPieces } from '../pieces.js'
 import type { RecordTable } from '../tables/record-table.js'
 import type { RecordInput } from '../records/record.js'
 import type { TypeManager } from '../schema/type-manager.js'
-import { tell } from '../told.js'
+import { tell } from '../../../comfort/told.js'
 import { splitLines } from './lines.js'
 
 /** The text, whole or in pieces: strings or UTF-8. */

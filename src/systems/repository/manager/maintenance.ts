@@ -13,7 +13,7 @@ import {
   type SettingsOf,
 } from '../../../api/index.js'
 import type { RepositoryManager } from './repository-manager.js'
-import { tell } from '../told.js'
+import { tell } from '../../../comfort/told.js'
 import { errorOf } from '../thrown.js'
 
 const hour = 3_600_000

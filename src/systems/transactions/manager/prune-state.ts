@@ -35,6 +35,7 @@ import {
   assert,
 } from '../../../api/index.js'
 import type { OptionsOf, SettingsOf, StoreJob, Table } from '../../../api/index.js'
+import { tell } from '../../../comfort/told.js'
 import { checkPointer } from '../checks.js'
 import { checkMilliseconds } from '../options.js'
 import { inactiveBound } from '../transaction-snapshot.js'
@@ -71,8 +72,8 @@ const pruneStateOptions = declareOptions('a prune state', {
   lifetimeMilliseconds: integer({ min: 0, default: 25 * hour }),
   /** See the file header; milliseconds, default 24 hours. */
   graceMilliseconds: integer({ min: 0, default: 24 * hour }),
-  /** Receives the error of a write to the table. */
-  onError: callback<(error: unknown) => void>(() => undefined),
+  /** Receives the error of a write to the table. What it throws is ignored. */
+  onError: callback<(error: unknown) => void>(),
 })
 
 /** Options of {@link PruneState}. */
@@ -193,7 +194,8 @@ export class PruneState {
     if (table === undefined) return
     const cells = { [`${stateFamily}:${store.family}`]: encodeRecord(record) }
     const write = table.put({ row: store.table, cells })
-    this.#writes = Promise.all([this.#writes, write]).then(() => undefined, onError)
+    const told = write.catch((error: unknown) => tell(onError, error))
+    this.#writes = Promise.all([this.#writes, told]).then(() => undefined)
   }
 }
 

@@ -18,6 +18,7 @@ import {
   type SettingsOf,
   type Table,
 } from '../../../api/index.js'
+import { tell } from '../../../comfort/told.js'
 import { checkPointer, requireFunction } from '../checks.js'
 import type { TransactionManager } from './manager.js'
 import { checkMilliseconds } from '../options.js'
@@ -47,7 +48,7 @@ const serviceOptions = declareOptions('a pruning service', {
   clock: implementation<Clock>(['now'], systemClock),
   /** Added to the lifetime of transactions. Default 0, because plugins have their own grace. */
   bufferMilliseconds: integer({ min: 0, default: 0 }),
-  /** Receives the error of a failed run. */
+  /** Receives the error of a failed run. What it throws is ignored. */
   onError: callback<(error: unknown) => void>(),
 })
 
@@ -93,7 +94,7 @@ export class TransactionPruningService {
     if (milliseconds > intervalMax) throw invalidArgument(`the interval is at most ${intervalMax}`)
     clearInterval(this.#timer)
     this.#timer = setInterval(() => {
-      this.#running = this.run().catch((error: unknown) => this.#settings.onError?.(error))
+      this.#running = this.run().catch((error: unknown) => tell(this.#settings.onError, error))
     }, milliseconds)
     this.#timer.unref()
   }

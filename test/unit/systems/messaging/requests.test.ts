@@ -6,6 +6,7 @@ import {
   messagingPruning,
   MessagingService,
   StandbyMessaging,
+  type Leadership,
   type Messaging,
 } from '../../../../src/systems/messaging/index.js'
 import { CellarServer, MessagingClient, messagingRoutes } from '../../../../src/server/index.js'
@@ -148,4 +149,28 @@ void t.test('a listener that throws or rejects does not keep a standby from lead
     await standby.stop()
     await close()
   }
+})
+
+void t.test('a standby that could not start tries no more; one that resigns does', async (t) => {
+  const { service, close } = await open()
+  let attempts = 0
+  let isBroken = true
+  const opens = async (): Promise<Leadership> => {
+    attempts++
+    if (isBroken) throw new Error('no disk')
+    return { messaging: service, close: () => Promise.reject(new Error('not closed')) }
+  }
+  const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20))
+  const options = { open: opens, retryMilliseconds: 1 }
+  await t.rejects(StandbyMessaging.start(options), { message: 'no disk' })
+  isBroken = false
+  await pause()
+  t.equal(attempts, 1)
+  const standby = await StandbyMessaging.start(options)
+  await t.rejects(standby.resign(), { message: 'not closed' })
+  t.equal(standby.isLeader, false)
+  while (!standby.isLeader) await pause()
+  t.equal(attempts, 3)
+  await t.rejects(standby.stop(), { message: 'not closed' })
+  await close()
 })

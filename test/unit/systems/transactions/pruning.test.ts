@@ -125,3 +125,31 @@ void t.test('an invalid transaction leaves the list when nothing of it is left',
   t.strictSame(await seen(opened), [...all, ...messages])
   await opened.close()
 })
+
+void t.test('a listener that throws ends neither the process nor the runs', async (t) => {
+  const failure = new Error('of the listener')
+  let runs = 0
+  const errors: unknown[] = []
+  const onError = (error: unknown): void => {
+    errors.push((error as Error).message)
+    throw failure
+  }
+  const fetchPruneUpperBound = (): bigint => {
+    runs++
+    throw new Error('of the plugin')
+  }
+  const manager = { lifetimeMilliseconds, pruneInvalid: () => Promise.reject(failure) }
+  const plugins = [{ fetchPruneUpperBound }]
+  const service = new TransactionPruningService({ manager, plugins, onError })
+  service.start(1)
+  while (runs < 2) await new Promise((resolve) => setTimeout(resolve, 1))
+  await service.stop()
+  t.equal(errors[0], 'of the plugin')
+  const database = await Database.open('/p', { fileSystem: new MemoryFileSystem() })
+  const table = await database.createTable('s', { families: { d: {} } })
+  const state = await PruneState.open({ table, onError })
+  await database.close()
+  state.noteEmpty({ table: 't', family: 'f' }, 1)
+  await state.settled()
+  t.match(errors.at(-1), /closed/)
+})

@@ -6,7 +6,7 @@ import { leafOf } from '../../schema/rule-checks.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { IndexValue } from '../definition/configuration.js'
 import type { IndexContext } from '../index-context.js'
-import { tell } from '../../told.js'
+import { tell } from '../../../../comfort/told.js'
 import type { TextPlace } from './late-texts.js'
 import { errorOf } from '../../thrown.js'
 
