@@ -47,6 +47,8 @@ export class TransactionContext {
   #current: Transaction | undefined
   /** The call in progress, for the message of a refusal. */
   #busy: string | undefined
+  #call: Promise<unknown> | undefined
+  #isSealed = false
 
   /** Runs transactions of `client`; `participants` are called in the given order. */
   constructor(client: Transactions, participants: Iterable<TransactionParticipant> = []) {
@@ -182,18 +184,31 @@ export class TransactionContext {
     })
   }
 
+  /**
+   * Waits for the call under way; afterwards only `finish` and `abort` are possible.
+   * `runTransaction` calls it when its work is over.
+   */
+  async seal(): Promise<void> {
+    this.#isSealed = true
+    await this.#call?.catch(() => undefined)
+  }
+
   /** Runs a call exclusively. */
   async #alone<T>(what: string, work: () => Promise<T>): Promise<T> {
     this.#checkIdle(what)
     this.#busy = what
+    this.#call = work()
     try {
-      return await work()
+      return (await this.#call) as T
     } finally {
       this.#busy = undefined
     }
   }
 
   #checkIdle(what: string): void {
+    if (this.#isSealed && what !== 'finish' && what !== 'abort') {
+      throw stateError(`'${what}' when the work of the transaction is over`)
+    }
     if (this.#busy === undefined) return
     throw stateError(`'${what}' while '${this.#busy}' of the same context is under way`)
   }

@@ -40,7 +40,8 @@ type WorkOnParticipants<T> = (transaction: Transaction) => T | Promise<T>
 /**
  * Runs `work` within a transaction and commits. The scope has the tables of this transaction only,
  * so any number of runs may be in progress at once. An error of `work` aborts and is thrown. A
- * conflict aborts and runs the work again; other failures do not.
+ * conflict aborts and runs the work again; other failures do not. A call of the scope that `work`
+ * did not wait for is waited for.
  */
 export function runTransaction<T>(
   client: Transactions,
@@ -88,9 +89,11 @@ async function run<T>(
     try {
       result = await work(context)
     } catch (error) {
+      await context.seal()
       if (context.current !== undefined) await context.abort(error)
       throw error
     }
+    await context.seal()
     try {
       await context.finish()
       return result

@@ -195,3 +195,36 @@ void t.test('a publisher takes no message while its transaction ends', async (t)
   await service.close()
   await close()
 })
+
+void t.test(
+  'a run ends its transaction behind a call that its work did not wait for',
+  async (t) => {
+    const { manager, close } = await openTransactional()
+    const failure = new Error('of the work')
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+    const slow = (): TransactionParticipant => ({
+      name: 'slow',
+      startTx: turn,
+      getTxChanges: () => [],
+      commitTx: () => true,
+      rollbackTx: () => true,
+    })
+    const run = runTransaction(manager, async (tx) => {
+      await Promise.all([tx.add(slow()), Promise.reject(failure)])
+    })
+    await t.rejects(run, failure)
+    t.equal(manager.statistics().aborted, 1)
+    let behind: Promise<unknown> = Promise.resolve()
+    await runTransaction(manager, (tx) => {
+      const added = tx.add(slow())
+      behind = t.rejects(
+        added.then(() => tx.checkpoint()),
+        state,
+      )
+    })
+    await behind
+    const { committed, inProgress } = manager.statistics()
+    t.strictSame({ committed, inProgress }, { committed: 1, inProgress: 0 })
+    await close()
+  },
+)
