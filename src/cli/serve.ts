@@ -92,7 +92,7 @@ async function lead(
     manager,
     plugins: [pruneStatePlugin(pruneState, () => [database.table('tms.message')])],
   })
-  pruning.start()
+  if (configuration.pruneInvalidTransactions === true) pruning.start()
   const repository = await RepositoryManager.open(database, {
     durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
     ...configuration.repository,

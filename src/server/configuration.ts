@@ -6,6 +6,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import {
+  boolean,
   checked,
   checkObject,
   declareOptions,
@@ -44,6 +45,12 @@ const configurationOptions = declareOptions('the configuration', {
   messaging: checked<Omit<MessagingOptions, OwnMessagingOption>>(checkObject),
   /** Limits and times of transactions. */
   transactions: checked<Omit<TransactionManagerOptions, 'clock' | 'table'>>(checkObject),
+  /**
+   * Whether `cellar serve` removes transactions from the invalid list once no message of theirs is
+   * left. Only right if transactions of this server write to no tables: neither in this database
+   * nor in those of other processes, where their writes would become visible. Default false.
+   */
+  pruneInvalidTransactions: boolean(false),
   /**
    * Options of the repository, such as blob stores, hooks and retention times. Deleted records can
    * be restored for a day unless `undeleteMilliseconds` is given.

@@ -8,11 +8,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { Database } from '../../../src/entries/index.js'
+import { Database, type CellarError } from '../../../src/entries/index.js'
 import { MessagingService } from '../../../src/systems/messaging/index.js'
 import { serve } from '../../../src/cli/serve.js'
 import { CellarServer, MessagingClient, messagingRoutes } from '../../../src/server/index.js'
-import { TransactionManager } from '../../../src/systems/transactions/index.js'
+import {
+  TransactionManager,
+  TransactionPruningService,
+} from '../../../src/systems/transactions/index.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../rules/support.js'
 import { cellar, cli, startCellar, type Ran } from '../cli/support.js'
@@ -166,3 +169,37 @@ void t.test('a configuration file sets limits of messaging and of the server', a
   writeFileSync(file, `export default {}\nexport const server = { hostz: [] }`)
   t.match((await startCellar(words, { cwd: directory })).complaint, 'hostz')
 })
+
+void t.test('the server prunes invalid transactions only where it is told to', async (t) => {
+  let starts = 0
+  t.intercept(TransactionPruningService.prototype, 'start', { value: () => void starts++ })
+  const options = { host: '127.0.0.1', port: '0', allowHost: [], durability: 'disk' } as const
+  for (const [text, wanted] of [
+    ['{}', 0],
+    ['{ pruneInvalidTransactions: false }', 0],
+    ['{ pruneInvalidTransactions: true }', 1],
+  ] as const) {
+    starts = 0
+    const folder = mkdtempSync(join(directory, 'pruned-'))
+    const path = join(folder, 'data')
+    const configuration = join(folder, 'configuration.mjs')
+    writeFileSync(configuration, `export default ${text}`)
+    await serve({ ...options, directory: path, configuration })
+    t.equal(starts, wanted, text)
+    process.emit('SIGTERM')
+    await released(path)
+  }
+})
+
+/** Resolves when no server has the directory open. */
+async function released(path: string): Promise<void> {
+  for (;;) {
+    try {
+      await (await Database.open(path)).close()
+      return
+    } catch (error) {
+      if ((error as CellarError).code !== 'ERR_LOCKED') throw error
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+}

@@ -171,15 +171,15 @@ void t.test('a poll that outlives its transaction moves no position', async (t) 
   const context = new TransactionContext(manager, [consumer])
   await context.start()
   startLate()
-  const { commitTx } = consumer
-  consumer.commitTx = async () => {
+  const commitTx = async (): Promise<boolean> => {
     await t.rejects(consumer.poll(), refused, 'no poll while the transaction ends')
     await service.publish(topic, { messages: ['b'] })
     await late
     return true
   }
+  Object.defineProperty(consumer, 'commitTx', { value: commitTx, configurable: true })
   await context.finish()
-  consumer.commitTx = commitTx
+  Reflect.deleteProperty(consumer, 'commitTx')
   t.strictSame(await read(), ['b'], 'of the transaction that commits')
   await runTransaction(manager, [consumer], startLate)
   consumer.reset()
