@@ -28,6 +28,7 @@ import {
 import type { TopicProperties } from '../types.js'
 
 const timestamp = 1
+const notExists = { notExists: true } as const
 
 /** The parts of an open service that publishes, fetches and positions share. */
 export interface ServiceParts {
@@ -146,10 +147,7 @@ export class TopicRegistry {
     const row = topicPrefix(id)
     const value = encodeTopicProperties({ ...properties, generation: String(generation) })
     const put = { cells: { [metadataColumn]: value }, timestamp }
-    const expected =
-      topic === undefined
-        ? { notExists: true as const }
-        : { equals: encodeTopicProperties(topic.properties) }
+    const expected = topic === undefined ? notExists : { equals: await this.#stored(row, topic) }
     const check = { row, column: metadataColumn, ...expected }
     const { success } = await this.#table.checkAndMutate(check, { put })
     if (!success) {
@@ -160,6 +158,14 @@ export class TopicRegistry {
     if (topic === undefined) this.#add(id, metadata)
     else topic.change(metadata)
     this.#all = undefined
+  }
+
+  /** The stored properties of a topic: CDAP writes the same ones as other bytes. */
+  async #stored(row: Buffer, { properties }: TopicState): Promise<Buffer> {
+    const own = encodeTopicProperties(properties)
+    const stored = (await this.#table.get({ row, columns: [metadataColumn] })).value(metadataColumn)
+    const found = stored && parseTopicMetadata(stored)
+    return found && encodeTopicProperties(found.properties).equals(own) ? stored : own
   }
 
   /** Serializes the changes of one topic. */

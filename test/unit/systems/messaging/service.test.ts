@@ -192,3 +192,21 @@ void t.test('calls of one iterator at once each get messages of their own', asyn
     await close()
   }
 })
+
+void t.test('a topic whose metadata CDAP wrote changes as others do', async (t) => {
+  const { service, database, clock, close } = await open()
+  await service.close()
+  const stored = '{"10":"ten","9":"x\\u003dy","generation":"1","ttl":"10"}'
+  const row = { row: 'n:t:', cells: { 'd:m': stored }, timestamp: 1 }
+  await database.table('tms.meta').put(row)
+  const again = await MessagingService.open(database, { clock })
+  const properties = { 9: 'x=y', 10: 'ten', generation: '1', ttl: '10' }
+  t.strictSame(await again.getTopic(topic), properties)
+  await again.updateTopic(topic, { ttl: '20' })
+  t.strictSame(await again.getTopic(topic), { generation: '1', ttl: '20' })
+  await database.table('tms.meta').put(row)
+  const refused = { code: 'ERR_MESSAGING_UNAVAILABLE', message: /elsewhere/ }
+  await t.rejects(again.deleteTopic(topic), refused, 'a change of another program')
+  await again.close()
+  await close()
+})
