@@ -16,7 +16,7 @@
 import { assert, type Database } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import type { Transaction } from '../../transactions/index.js'
-import { storedBatch, storedPayloads } from '../store/rows.js'
+import { storedBatch, storedPayloads, type TopicRows } from '../store/rows.js'
 import { encodeMessageId, type MessageIdParts } from '../message-id.js'
 import type { PackedPayloads } from '../store/packed-payloads.js'
 import {
@@ -59,7 +59,8 @@ export class MessageReader {
   isDone = false
   readonly #settings: ReaderSettings
   readonly #transaction: Transaction | undefined
-  readonly #generation: number
+  /** Of the generation in which the fetch began. */
+  readonly #rows: TopicRows
   /** The id of the first message that may be delivered. */
   #next: MessageIdParts
 
@@ -73,14 +74,14 @@ export class MessageReader {
     this.end = topic.readable
     this.#settings = settings
     this.#transaction = transaction
-    this.#generation = topic.generation
+    this.#rows = topic.rows
     this.#next = start
   }
 
   /** At most `count` further messages, possibly none; `isDone` says whether the end is reached. */
   async step(count: number): Promise<Message[]> {
     const { topic } = this
-    if (comparePlaces(this.#next, this.end) > 0 || topic.generation !== this.#generation) {
+    if (comparePlaces(this.#next, this.end) > 0 || topic.rows !== this.#rows) {
       this.isDone = true
       return []
     }
@@ -156,7 +157,7 @@ export class MessageReader {
   }
 
   async #fromTable(count: number): Promise<StepRows> {
-    const { rows: keys } = this.topic
+    const keys = this.#rows
     const scanner = this.#settings.database.table(this.#settings.tables.message).scan({
       startRow: keys.messageRow(this.#next),
       stopRow: keys.messageRow(this.end),
@@ -210,7 +211,7 @@ export class MessageReader {
   /** Adds stored payloads of a row; false if the count was reached and more may remain. */
   async #addStored(row: StoredBatch, count: number, messages: Message[]): Promise<boolean> {
     const pointer = row.pointer! < 0n ? -row.pointer! : row.pointer!
-    const { rows: keys } = this.topic
+    const keys = this.#rows
     const { payloadWriteTimestamp, payloadSequenceId } = this.#next
     const isHere = comparePlaces(row, this.#next) === 0
     const start = isHere

@@ -30,6 +30,8 @@ export async function rollBackRows(
   range: MessageRange,
 ): Promise<number> {
   const { database, table, durability } = written
+  // A topic that is deleted meanwhile and made again has other rows.
+  const { rows, generation } = topic
   const start = { publishTimestamp: range.startTimestamp, sequenceId: range.startSequenceId }
   const rangeEnd = { publishTimestamp: range.endTimestamp, sequenceId: range.endSequenceId }
   const end = comparePlaces(rangeEnd, topic.readable) < 0 ? rangeEnd : topic.readable
@@ -38,8 +40,8 @@ export async function rollBackRows(
   let isCut = false
   // The last row of the range may end after the range, because the last message names the row.
   const scanner = database.table(table).scan({
-    startRow: topic.rows.messageRow(start),
-    stopRow: topic.rows.messageRow(topic.readable),
+    startRow: rows.messageRow(start),
+    stopRow: rows.messageRow(topic.readable),
     stopInclusive: true,
   })
   try {
@@ -54,7 +56,7 @@ export async function rollBackRows(
           for (const part of parts) {
             if (part.pointer === -pointer) marked += part.payloads?.count ?? 1
             mutations.push(
-              parts.length > 1 ? topic.rows.messages(part) : topic.rows.pointer(row, part.pointer!),
+              parts.length > 1 ? rows.messages(part) : rows.pointer(row, part.pointer!),
             )
           }
         }
@@ -68,6 +70,7 @@ export async function rollBackRows(
   } finally {
     scanner.close()
   }
+  if (topic.generation !== generation) return marked
   if (isCut) topic.cache.clear()
   else markCached(topic, start, end, pointer)
   return marked

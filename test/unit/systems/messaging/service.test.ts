@@ -210,3 +210,29 @@ void t.test('a topic whose metadata CDAP wrote changes as others do', async (t) 
   await again.close()
   await close()
 })
+
+void t.test('a rollback writes nothing into a later generation of its topic', async (t) => {
+  const { service, database, close } = await open({ cacheBytesMax: 0 })
+  await service.createTopic(topic)
+  const rows = Array.from({ length: 300 }, () => Buffer.alloc(33_000))
+  const messages = [...rows, 'a', 'b', 'c']
+  const request = { messages, transactionWritePointer: 1_489_707_864_000_000_000n }
+  const { transactionWritePointer, rollbackRange } = (await service.publish(topic, request))!
+  await database.flush()
+  // It ends inside of a row, so messages are written again.
+  const endSequenceId = rollbackRange.endSequenceId - 1
+  const rolledBack = service.rollback(topic, {
+    transactionWritePointer,
+    rollbackRange: { ...rollbackRange, endSequenceId },
+  })
+  await service.deleteTopic(topic)
+  await service.createTopic(topic)
+  await rolledBack
+  t.strictSame(texts(await service.poll(topic)), [])
+  const generations = new Set<number>()
+  for await (const { row } of database.table('tms.message').scan()) {
+    generations.add(row!.readUInt32BE('n:t:'.length))
+  }
+  t.strictSame([...generations], [1])
+  await close()
+})
