@@ -38,3 +38,8 @@ export const MessagingErrorCode = {
 export function topicNotFound(name: string): CellarError {
   return new CellarError(MessagingErrorCode.topicNotFound, `topic '${name}' does not exist`)
 }
+
+/** Makes the `ERR_MESSAGING_UNAVAILABLE` of a closed service. */
+export function closed(): CellarError {
+  return new CellarError(MessagingErrorCode.unavailable, 'messaging is closed')
+}

@@ -22,7 +22,7 @@ import { claim } from '../../comfort/claims.js'
 import { notCarried, startOf, storesOf } from '../transactions/index.js'
 import { CacheBudget } from './live/cache-budget.js'
 import { readClock } from './store/clock-row.js'
-import { MessagingErrorCode } from './errors.js'
+import { closed, MessagingErrorCode } from './errors.js'
 import { fetchMessages, pollMessages } from './fetch/fetching.js'
 import { MessageWriter } from './live/message-writer.js'
 import {
@@ -325,7 +325,7 @@ export class MessagingService implements Messaging {
   async close(): Promise<void> {
     this.#parts.isClosed = true
     for (const topic of this.#parts.topics.all()) topic.wake()
-    await this.#parts.writer.settled()
+    await this.#parts.writer.close()
     const registrations = this.#registrations.splice(0)
     for (const registration of registrations) registration.remove()
     this.#release()
@@ -374,8 +374,4 @@ export class MessagingService implements Messaging {
     topic.statistics.rolledBack += await rollBackRows(written, topic, pointer, range)
     topic.wake()
   }
-}
-
-function closed(): CellarError {
-  return new CellarError(MessagingErrorCode.unavailable, 'messaging is closed')
 }

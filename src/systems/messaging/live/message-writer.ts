@@ -22,7 +22,7 @@ import {
   type DurabilityOption,
 } from '../../../api/index.js'
 import { clockMutation } from '../store/clock-row.js'
-import { MessagingErrorCode } from '../errors.js'
+import { closed, MessagingErrorCode } from '../errors.js'
 import { TopicAppend } from './topic-append.js'
 import type { TopicState } from './topic-state.js'
 
@@ -73,6 +73,7 @@ export class MessageWriter {
     write: (batch) => this.#write(batch),
   })
   #queueBytes = 0
+  #isClosed = false
   #timestampMax: number
 
   constructor(
@@ -101,9 +102,10 @@ export class MessageWriter {
 
   /**
    * Adds a request of approximately `bytes` bytes; resolves when it is written.
-   * `ERR_MESSAGING_BUSY` if the queue is full.
+   * `ERR_MESSAGING_BUSY` if the queue is full, `ERR_MESSAGING_UNAVAILABLE` after `close`.
    */
   async write(bytes: number, assign: Assign): Promise<void> {
+    if (this.#isClosed) throw closed()
     if (this.#queueBytes > this.#queueBytesMax) {
       const message = `${this.#queueBytes} bytes wait to be written`
       throw new CellarError(MessagingErrorCode.busy, message)
@@ -112,6 +114,12 @@ export class MessageWriter {
       this.#queueBytes += bytes
       this.#requests.add({ assign, bytes, resolve, reject })
     })
+  }
+
+  /** Takes no further requests; resolves when the queue is empty. */
+  close(): Promise<void> {
+    this.#isClosed = true
+    return this.settled()
   }
 
   /** Resolves when the queue is empty. */

@@ -225,3 +225,24 @@ void t.test(
     await t.rejects(late, { code: 'ERR_TOPIC_NOT_FOUND' })
   },
 )
+
+void t.test('a producer that is still being read when the service closes', async (t) => {
+  const { service, database, publish, close } = await open()
+  let release = (): void => undefined
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  const table = database.table.bind(database)
+  database.table = (name) => {
+    const opened = table(name)
+    if (name !== 'tms.producer') return opened
+    return Object.assign(Object.create(opened) as typeof opened, {
+      get: () => gate.then(() => Result.of([])),
+    })
+  }
+  const refused = t.rejects(publish(1), { code: 'ERR_MESSAGING_UNAVAILABLE' })
+  await service.close()
+  release()
+  await refused
+  database.table = table
+  t.strictSame(await table('tms.message').scan().all(), [])
+  await close()
+})
