@@ -100,9 +100,9 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'A second manager may be opened for a table of state',
-    file: 'src/systems/transactions/manager/state-log.ts',
-    find: 'if (tables.has(table)) {',
-    replace: 'if (tables.size > 99) {',
+    file: 'src/comfort/claims.ts',
+    find: 'if (names.has(name)) return undefined',
+    replace: 'if (names.size > 99) return undefined',
     tests: managerState,
   },
   {
