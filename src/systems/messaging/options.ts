@@ -163,7 +163,9 @@ export function checkedFetch(options: FetchOptions): CheckedFetch {
 /** The declared options of a change of a position. */
 export const setPositionOptions = declareOptions('a position', {
   /** The expected current position, or null for none. Default: no expectation. */
-  expected: checked((given: Uint8Array | string | null) => given && checkMessageId(given)),
+  expected: checked((given: Uint8Array | string | null) =>
+    given === null ? null : checkMessageId(given),
+  ),
 })
 
 /** Options of `Messaging.setPosition`. */
@@ -185,7 +187,7 @@ const rangeFields = declareOptions('a range', {
 export interface MessageRange extends SettingsOf<typeof rangeFields> {}
 
 /** The answer of a publish may lack a write pointer, but then nothing can be rolled back. */
-const writePointer: Option<bigint, bigint> = { read: (value) => checkPointer(value as bigint) }
+const writePointer: Option<bigint, bigint> = { read: (value) => checkPublished(value as bigint) }
 
 /** The declared fields of the answer of a publish, for a rollback. */
 export const responseFields = declareOptions('the answer of a publish', {
@@ -201,6 +203,15 @@ export function checkPointer(pointer: bigint): bigint {
     if (BigInt.asIntN(64, pointer) === pointer) return pointer
   }
   throw invalidArgument(`a write pointer is a bigint other than 0, got ${shown(pointer)}`)
+}
+
+/**
+ * Checks the write pointer of a publish. A negative one names messages that were rolled back, and
+ * to roll these back would show them. `ERR_INVALID_ARGUMENT`.
+ */
+export function checkPublished(pointer: bigint): bigint {
+  if (checkPointer(pointer) > 0n) return pointer
+  throw invalidArgument(`a write pointer of a publish is positive, got ${shown(pointer)}`)
 }
 
 function checkProducerId(id: string): string {

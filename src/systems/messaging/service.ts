@@ -29,7 +29,7 @@ import {
   messagingOptions,
   type MessagingOptions,
   type MessagingSettings,
-  checkPointer,
+  checkPublished,
   responseFields,
 } from './options.js'
 import { messagingPruning } from './prune-observer.js'
@@ -252,7 +252,7 @@ export class MessagingService implements Messaging {
    * because the write pointer may be that much ahead of the clock of the service.
    */
   async rollbackTransaction(id: TopicId, pointer: bigint): Promise<void> {
-    checkPointer(pointer)
+    checkPublished(pointer)
     const topic = this.#topic(id)
     await this.#parts.writer.settled()
     await this.#rollBack(topic, pointer, {

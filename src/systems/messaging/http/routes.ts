@@ -74,7 +74,7 @@ const positionBody = declareOptions('a position', {
   id: required(text('')),
   /** The position before, in hexadecimal; null: there is none. */
   expected: described(
-    checked((given: string | null, what) => given && checkText(given, what)),
+    checked((given: string | null, what) => (given === null ? null : checkText(given, what))),
     { type: ['string', 'null'] },
   ),
 })

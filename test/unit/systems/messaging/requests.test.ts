@@ -174,3 +174,36 @@ void t.test('a standby that could not start tries no more; one that resigns does
   await t.rejects(standby.stop(), { message: 'not closed' })
   await close()
 })
+
+void t.test('a rollback of what was rolled back does not show it again', async (t) => {
+  const { service, client, manager, close } = await open()
+  const transaction = await manager.startShort()
+  const { writePointer } = transaction
+  const request = { messages: ['a'], transactionWritePointer: writePointer }
+  const response = (await service.publish(topic, request))!
+  await service.rollback(topic, response)
+  await manager.abort(transaction)
+  const refused = { code: 'ERR_INVALID_ARGUMENT' }
+  const negative = { ...response, transactionWritePointer: -writePointer }
+  await t.rejects(service.rollback(topic, negative), refused)
+  await t.rejects(client.rollback(topic, negative), refused)
+  await t.rejects(service.rollbackTransaction(topic, -writePointer), refused)
+  t.strictSame(await seen(service, manager), [])
+  await close()
+})
+
+void t.test('an expected position without bytes is refused', async (t) => {
+  const { service, client, server, close } = await open()
+  const end = await service.end(topic)
+  const refused = { code: 'ERR_INVALID_ARGUMENT' }
+  for (const expected of ['', 0, false] as never[]) {
+    await t.rejects(service.setPosition(topic, 'mails', end, { expected }), refused)
+    await t.rejects(client.setPosition(topic, 'mails', end, { expected }), refused)
+  }
+  const path = '/v3/namespaces/n/topics/t/positions/mails'
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ id: end.toString('hex'), expected: '' })
+  t.equal((await fetch(`${server.url}${path}`, { method: 'PUT', headers, body })).status, 400)
+  t.equal(await service.getPosition(topic, 'mails'), undefined)
+  await close()
+})
