@@ -333,7 +333,7 @@ void t.test('what is no request is refused', async (t) => {
     t.strictSame(await ask(`/${id}`), invalid)
   t.strictSame(await ask('/1/commit', '{"writes":[]}'), invalid)
   t.strictSame(await ask('/1/commit', '{}'), [409, 'ERR_TRANSACTION_NOT_IN_PROGRESS'])
-  for (const changes of ['5', '[5]', '["?"]']) {
+  for (const changes of ['5', '[5]', '["?"]', '["Y"]', '["YQ="]']) {
     t.strictSame(await ask('/1/can-commit', `{"changes":${changes}}`), invalid)
   }
   t.strictSame(await ask('/1/abort', '{"checkpointWritePointers":["x"]}'), invalid)
