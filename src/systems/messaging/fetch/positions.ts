@@ -122,7 +122,7 @@ export function checkedPosition(
   const { expected } = setPositionOptions.read(options)
   return {
     id: readArguments(() => checkMessageId(position)),
-    expected: expected as Buffer | null | undefined,
+    expected,
   }
 }
 
