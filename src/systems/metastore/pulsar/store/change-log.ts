@@ -95,23 +95,22 @@ export class ChangeLog {
         await this.#more(signal)
         continue
       }
-      const isRecent = next >= this.#recentFrom
-      const commits = isRecent ? this.#recentCommits(next) : await this.#page(next)
-      let seen = 0
+      const commits = next >= this.#recentFrom ? this.#recentCommits(next) : await this.#page(next)
+      const first = next
       for (const commit of commits) {
-        seen = commit.sequence
         if (commit.sequence < next) continue
+        // Every sequence has a commit: the next one is missing.
+        if (commit.sequence > next) break
+        next++
         const events = commit.events.filter(({ path }) => isWithin(path, prefix))
         if (events.length === 0) continue
         if (isAborted(signal) || !isOpen()) return
         yield { sequence: commit.sequence, events }
       }
-      if (seen < next) {
-        // Every sequence has a commit, so the rows expired while the subscriber waited.
-        await this.#checkRetained(next)
-        if (!isRecent && next < this.#recentFrom) throw damagedFeed()
-      }
-      next = Math.max(next, seen + 1)
+      if (next > first) continue
+      // The rows expired while the subscriber waited or was slow.
+      await this.#checkRetained(next)
+      throw damagedFeed()
     }
   }
 

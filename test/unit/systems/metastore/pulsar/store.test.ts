@@ -172,6 +172,31 @@ void t.test('a feed that has expired says so', async (t) => {
   await database.close()
 })
 
+void t.test('a subscriber that is so slow that its commits expire hears of the gap', async (t) => {
+  const clock = { milliseconds: 1_000_000, now: () => clock.milliseconds }
+  const database = await Database.open('/database', {
+    fileSystem: new MemoryFileSystem(),
+    executor: 'inline',
+    clock,
+  })
+  const store = await metadataStoreOf(database, { feedRetentionSeconds: 60 })
+  const putMany = async (parent: string): Promise<void> => {
+    // More events than the feed keeps in memory.
+    const paths = Array.from({ length: 100 }, (_, i) => `${parent}/${'p'.repeat(30_000)}${i}`)
+    await Promise.all(paths.map((path) => store.put(path, '')))
+  }
+  await store.put('/first', '')
+  const feed = store.subscribe({ fromSequence: store.sequence })
+  t.same((await feed.next()).value?.events, [{ type: 'Created', path: '/first' }])
+  await putMany('/expired')
+  clock.milliseconds += 120_000
+  const details = { firstSequence: store.sequence + 1 }
+  await putMany('/kept')
+  await t.rejects(feed.next(), { code: MetadataErrorCode.feedGap, details })
+  await store.close()
+  await database.close()
+})
+
 void t.test('a session that was not taken up ends after a restart, in one commit', async (t) => {
   const clock = new ManualTimer()
   const fileSystem = new MemoryFileSystem()
