@@ -41,7 +41,10 @@ export interface DatabaseUrl {
 
 /** The settings that a file may have. */
 const fileOptions = {
-  /** Time without a heartbeat after which the session of the handle ends. Default 30,000. */
+  /**
+   * Time without a heartbeat after which the session of the handle ends. A resumed session keeps
+   * its own. Default 30,000.
+   */
   sessionTimeoutMilliseconds: checked(checkPositive, 30_000),
   /** Name of the store in its database. Applies to the handle that opens the store first. */
   storeName: checked(checkStoreName, 'pulsar'),

@@ -309,8 +309,8 @@ export class CellarMetadataStore
   }
 
   #beat(): void {
-    const { clock, sessions, sessionTimeoutMilliseconds } = this.#parts
-    const wait = sessionTimeoutMilliseconds / heartbeatsPerTimeout
+    const { clock, sessions } = this.#parts
+    const wait = this.sessionTimeoutMilliseconds / heartbeatsPerTimeout
     this.#stopHeartbeat = later(clock, wait, () => {
       if (this.#state !== 'open') return
       if (this.#isConnected && !this.#isPaused) sessions.heartbeat(this.#session)

@@ -228,6 +228,28 @@ void t.test('a session that was not taken up ends after a restart, in one commit
   await database.close()
 })
 
+void t.test('a resumed session lives by its own timeout', async (t) => {
+  const clock = new ManualTimer()
+  const database = await openDatabase()
+  const options = { clock, sessionTimeoutMilliseconds: 3_000 }
+  const keeper = await metadataStoreOf(database, { clock })
+  const dying = await metadataStoreOf(database, options)
+  await dying.put('/kept', '', -1, { ephemeral: true })
+  const { sessionId } = dying
+  dying.faults.kill()
+  const store = await metadataStoreOf(database, { clock, sessionId })
+  t.equal(store.sessionTimeoutMilliseconds, 3_000)
+  for (let i = 0; i < 20; i++) {
+    clock.advance(1_000)
+    await turns()
+  }
+  t.equal(store.sessionId, sessionId)
+  t.equal(await store.exists('/kept'), true)
+  await store.close()
+  await keeper.close()
+  await database.close()
+})
+
 void t.test('an expired session is told before its records go', async (t) => {
   const clock = new ManualTimer()
   const store = await openMetadataStore('memory:local', {
