@@ -154,3 +154,23 @@ void t.test('only commits are published, and until they are', async (t) => {
   t.equal(link.published, 4, 'nothing behind the end')
   await database.close()
 })
+
+void t.test('the record tells whether a write stays in its cluster', async (t) => {
+  const clock = new ManualTimer(1e12)
+  const { database, link, store } = await cluster('east', 0, clock)
+  const published = (): string[] =>
+    link.waiting.splice(0).map(({ path, value }) => `${path} ${String(value)}`)
+  await store.put('/e', '1', -1, { ephemeral: true })
+  await store.put('/e', '2')
+  await store.batch([{ put: '/e', value: '3' }, { delete: '/e' }])
+  t.same(published(), [], 'a put of an ephemeral record keeps it ephemeral')
+  await store.put('/p', '1')
+  await store.put('/p', '2', undefined, { ephemeral: true })
+  t.same(published(), ['/p 1', '/p 2'], 'a put of a persistent record keeps it persistent')
+  await store.batch([{ delete: '/p' }, { put: '/p', value: '3', ephemeral: true }])
+  t.same(published(), ['/p undefined'], 'a session takes the path')
+  await store.batch([{ delete: '/p' }, { put: '/p', value: '4' }])
+  t.same(published(), ['/p 4'], 'and gives it back')
+  await store.close()
+  await database.close()
+})

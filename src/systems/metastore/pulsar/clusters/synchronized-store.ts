@@ -150,7 +150,10 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     const bytes = checkValue(value)
     const { sequential, sequenceKeysDeltas, ephemeral, secondaryIndexes } = checked
     if (sequenceKeysDeltas !== undefined) return this.#putNumbered(path, bytes, wanted, checked)
-    if (sequential === true || ephemeral === true) return super.put(path, bytes, wanted, checked)
+    if (sequential === true) return super.put(path, bytes, wanted, checked)
+    // Such a put may also change a record that exists and belongs to no session.
+    const isOfSession = ephemeral === true && (await this.#isEphemeral(path)) !== false
+    if (isOfSession) return super.put(path, bytes, wanted, checked)
     const step = { put: path, value: bytes, expected: wanted, secondaryIndexes }
     const [stat] = await this.#commit([step])
     return stat!
@@ -246,17 +249,11 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
    * belong to this cluster alone: neither their puts nor their deletes are published.
    */
   async #commit(steps: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
-    const shared = new Map<string, Write>()
-    for (const step of steps) {
-      if ('put' in step && step.ephemeral !== true) shared.set(step.put, step)
-      if ('delete' in step) shared.set(step.delete, step)
-    }
     for (;;) {
       const stamps: { readonly write: Write; readonly stamp: Stamp }[] = []
       const known = new Map<string, Expected>()
       const all = [...steps]
-      for (const [path, write] of shared) {
-        if ('delete' in write && (await this.target.get(path))?.stat.ephemeral === true) continue
+      for (const [path, write] of await this.#sharedOf(steps)) {
         const { stamp: before, expected } = await this.#stampOf(path)
         const stamp = this.#stampAfter(before)
         known.set(path, expected)
@@ -273,6 +270,27 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
         if (!(await this.#hasChanged(known))) throw error
       }
     }
+  }
+
+  /** The last step of each path whose record does not belong to a session. */
+  async #sharedOf(steps: readonly BatchOperation[]): Promise<Map<string, Write>> {
+    const shared = new Map<string, Write>()
+    /** Whether the record of a path is ephemeral; undefined = there is no record. */
+    const kinds = new Map<string, boolean | undefined>()
+    for (const step of steps) {
+      if ('check' in step) continue
+      const isPut = 'put' in step
+      const path = isPut ? step.put : step.delete
+      if (!kinds.has(path)) kinds.set(path, await this.#isEphemeral(path))
+      const isOfSession = kinds.get(path) ?? (isPut && step.ephemeral === true)
+      if (!isOfSession) shared.set(path, step)
+      kinds.set(path, isPut ? isOfSession : undefined)
+    }
+    return shared
+  }
+
+  async #isEphemeral(path: string): Promise<boolean | undefined> {
+    return (await this.target.get(path))?.stat.ephemeral
   }
 
   async #hasChanged(known: ReadonlyMap<string, Expected>): Promise<boolean> {
