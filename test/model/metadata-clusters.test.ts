@@ -174,3 +174,24 @@ void t.test('the record tells whether a write stays in its cluster', async (t) =
   await store.close()
   await database.close()
 })
+
+void t.test('a record above the stamps does not hold up a recursive delete', async (t) => {
+  const clock = new ManualTimer(1e12)
+  const { database, store } = await cluster('east', 0, clock)
+  await store.put('/pulsar', '')
+  await store.put('/pulsar/other', '')
+  await store.put('/z', '')
+  let outcome: unknown
+  store.deleteRecursive('/').then(
+    () => (outcome = 'resolved'),
+    (error: { code?: unknown }) => (outcome = error.code),
+  )
+  for (let i = 0; i < 400 && outcome === undefined; i++) {
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  t.equal(outcome, MetadataErrorCode.notEmpty)
+  t.equal(await store.exists('/z'), false)
+  t.equal(await store.exists('/pulsar/other'), false)
+  await store.close()
+  await database.close()
+})

@@ -24,7 +24,7 @@ import {
 } from '../../metadata/arguments.js'
 import { checkBatch, checkPutOptions } from '../../metadata/options.js'
 import { hasCode, metadataError } from '../../metadata/errors.js'
-import { checkPath, childOf } from '../../metadata/paths.js'
+import { checkPath, childOf, isWithin } from '../../metadata/paths.js'
 import { expectationOf } from '../../metadata/record-access.js'
 import { RelayHandle } from './relay-handle.js'
 import type {
@@ -164,12 +164,20 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     await this.#commit([{ delete: path, expected: checkExpected(expected) }])
   }
 
-  /** Deletes and publishes each record; not one commit for all records. */
+  /**
+   * Deletes and publishes each record; not one commit for all records. `ERR_METADATA_NOT_EMPTY` for
+   * a record above the stamps, after all others were deleted.
+   */
   override async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
     this.check(path, options)
     for (;;) {
-      const paths = await this.#recordsWithin(path)
-      if (paths.length === 0) return
+      const found = await this.#recordsWithin(path)
+      const paths = found.filter((each) => !isWithin(stampsPath, each))
+      if (paths.length === 0) {
+        // The stamps may be children of these records, which then cannot be removed.
+        for (const each of found) await this.deleteIfExists(each)
+        return
+      }
       for (let i = 0; i < paths.length; i += deletedAtOnce) {
         const steps = paths.slice(i, i + deletedAtOnce).map((each) => ({ delete: each }))
         try {
