@@ -302,6 +302,17 @@ onEachBackend('145: the highest and the lowest are collected', async (t, { store
   t.strictSame(await collectLedgers(manager, ids, { verify: false }), [0n, 99n])
 })
 
+onEachBackend('only ledger ids are collected', async (t, { store }) => {
+  const manager = await LedgerManager.open(store)
+  await createAll(manager, [5n])
+  for (const wrong of [5, '5', null, -1n, 2n ** 63n]) {
+    for (const verify of [true, false]) {
+      const collected = collectLedgers(manager, [5n, wrong as bigint], { verify })
+      await t.rejects(collected, { code: 'ERR_INVALID_ARGUMENT' }, String(wrong))
+    }
+  }
+})
+
 onEachBackend('146: 30,001 ledgers', async (t, { store }) => {
   const manager = await LedgerManager.open(store, { metastoreMaxEntriesPerScan: 1000 })
   const ids = Array.from({ length: 30_001 }, (_, i) => BigInt(i + 1))

@@ -12,6 +12,7 @@ import {
   type OptionsOf,
 } from '../../../../api/index.js'
 import { LedgerErrorCode, codeOf } from '../../errors.js'
+import { checkLedgerId } from './ledger-key.js'
 import type { LedgerIdRange } from './ledger-ranges.js'
 
 /** The part of a ledger manager that the collector uses. */
@@ -33,7 +34,8 @@ export interface CollectionOptions extends OptionsOf<typeof collectionOptions> {
 /**
  * The ledgers of `localLedgers` (in any order) to be deleted, ascending. If the listing fails, the
  * promise rejects with its error. `localLedgers` must be determined before the listing begins,
- * therefore an array. So a ledger created later is never collected.
+ * therefore an array. So a ledger created later is never collected. `ERR_INVALID_ARGUMENT` unless
+ * all are ledger ids.
  */
 export async function collectLedgers(
   manager: ListedLedgers,
@@ -42,9 +44,10 @@ export async function collectLedgers(
 ): Promise<bigint[]> {
   const { verify } = collectionOptions.read(options)
   checkMethods(manager, 'the ledger manager', ['getLedgerRanges', 'readLedger'])
-  const local = readArguments(() => checkArray(localLedgers, 'the local ledgers')).sort((a, b) =>
-    a < b ? -1 : a > b ? 1 : 0,
-  )
+  const local = readArguments(() => checkArray(localLedgers, 'the local ledgers'))
+  // A ledger named by a number would be in no listing, and be collected.
+  for (const ledgerId of local) checkLedgerId(ledgerId)
+  local.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
   const candidates: bigint[] = []
   let at = 0
   for await (const { ids, end } of manager.getLedgerRanges()) {

@@ -16,14 +16,18 @@ const keyDigits = 19
 /** The end mark: sorts after all ledgers; a listing without it is incomplete. */
 export const endKey = '~END'
 
+/** Checks a ledger id. `ERR_INVALID_ARGUMENT` unless it is a bigint of 0 to 2^63-1. */
+export function checkLedgerId(ledgerId: unknown): asserts ledgerId is bigint {
+  if (typeof ledgerId === 'bigint' && ledgerId >= 0n && ledgerId <= ledgerIdMax) return
+  throw new CellarError(
+    ErrorCode.invalidArgument,
+    `a ledger id is a bigint from 0 to 2^63-1, not ${shown(ledgerId)}`,
+  )
+}
+
 /** The key of a ledger. `ERR_INVALID_ARGUMENT` unless the id is a bigint of 0 to 2^63-1. */
 export function ledgerKey(ledgerId: bigint): string {
-  if (typeof ledgerId !== 'bigint' || ledgerId < 0n || ledgerId > ledgerIdMax) {
-    throw new CellarError(
-      ErrorCode.invalidArgument,
-      `a ledger id is a bigint from 0 to 2^63-1, not ${shown(ledgerId)}`,
-    )
-  }
+  checkLedgerId(ledgerId)
   return ledgerId.toString().padStart(keyDigits, '0')
 }
 
