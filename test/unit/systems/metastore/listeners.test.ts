@@ -9,6 +9,7 @@ import {
   CellarMetaStore,
   LedgerManager,
   LeaseHubRegistry,
+  MetastoreErrorCode,
   Value,
   Version,
 } from '../../../../src/systems/metastore/index.js'
@@ -76,6 +77,46 @@ async function outcomes(use: () => Promise<void>): Promise<string[]> {
   }
   return seen
 }
+
+void t.test('reads for the listeners of ledgers end with their table, or their wait', async (t) => {
+  const errors: unknown[] = []
+  let waits = 0
+  const seen = await outcomes(async () => {
+    const database = await ModelDatabase.open()
+    const store = new CellarMetaStore()
+    await store.init({ database }, store.getVersion())
+    const options = {
+      onListenerError: (error: unknown) => void errors.push(error),
+      waitToRetry: async () => void waits++,
+    }
+    const manager = await LedgerManager.open(store, options)
+    manager.close()
+    manager.registerLedgerMetadataListener(5n, () => t.fail('there is no table'))
+    await turns()
+    t.match(errors.splice(0), [{ code: MetastoreErrorCode.illegalOp }])
+    t.equal(waits, 0, 'a closed table is not read again')
+    const impatient = await LedgerManager.open<object>(store, {
+      ...options,
+      waitToRetry: () => Promise.reject(new Error('no wait')),
+      codec: {
+        encode: () => Buffer.alloc(0),
+        decode: () => {
+          throw new Error('damaged')
+        },
+      },
+    })
+    await impatient.createLedger(6n, {})
+    impatient.registerLedgerMetadataListener(6n, () => t.fail('cannot be read'))
+    await turns()
+    t.match(errors, [{ message: 'no wait' }])
+    t.equal(
+      impatient.unregisterLedgerMetadataListener(6n, () => undefined),
+      false,
+    )
+    await store.close()
+  })
+  t.same(seen, [], 'nothing ended the process')
+})
 
 for (const [how, fail] of Object.entries(failures)) {
   void t.test(`a listener that ${how} reaches the handler, and nothing else`, async (t) => {

@@ -5,11 +5,16 @@
  * last listener disarms it. A listener is notified of the current state, then of newer states in
  * the order of their versions (intermediate states may be skipped), and once with null when the
  * ledger is removed. A failed read is repeated after a wait. Errors of a listener go to
- * `onListenerError` and affect neither other listeners nor the watch.
+ * `onListenerError` and affect neither other listeners nor the watch. A closed table or a failed
+ * wait ends the watch; the error goes to `onListenerError`.
  */
 import { assert } from '../../../../api/index.js'
-import { callListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import { isAbsent } from '../../errors.js'
+import {
+  callListener,
+  safeHandler,
+  type ListenerErrorHandler,
+} from '../../kernel/listener-errors.js'
+import { codeOf, isAbsent, MetastoreErrorCode } from '../../errors.js'
 import { ledgerKey } from './ledger-key.js'
 import type { MetastoreTable, MetastoreWatcher } from '../types.js'
 import type { Value } from '../value.js'
@@ -99,16 +104,21 @@ export class LedgerListeners<M> {
     watch.readAgain = true
     if (watch.isReading) return
     watch.isReading = true
-    while (watch.readAgain && this.#isOpen(ledgerId, watch)) {
-      watch.readAgain = false
-      if (await this.#readOnce(ledgerId, watch)) continue
-      watch.readAgain = true
-      await this.#settings.waitToRetry()
+    try {
+      while (watch.readAgain && this.#isOpen(ledgerId, watch)) {
+        watch.readAgain = false
+        if (await this.#readOnce(ledgerId, watch)) continue
+        watch.readAgain = true
+        await this.#settings.waitToRetry()
+      }
+    } catch (error) {
+      safeHandler(this.#settings.onListenerError)(error)
+      if (this.#isOpen(ledgerId, watch)) this.#end(ledgerId, watch)
     }
     watch.isReading = false
   }
 
-  /** Returns false if the read failed and has to be repeated. */
+  /** Returns false if the read failed and has to be repeated. Throws if the table is closed. */
   async #readOnce(ledgerId: bigint, watch: Watch<M>): Promise<boolean> {
     const { key, watcher } = watch
     try {
@@ -117,6 +127,7 @@ export class LedgerListeners<M> {
       else this.#table.unwatch(key, watcher)
       return true
     } catch (error) {
+      if (codeOf(error) === MetastoreErrorCode.illegalOp) throw error
       if (!isAbsent(error)) return false
       if (this.#isOpen(ledgerId, watch)) this.#tellRemoved(ledgerId, watch)
       else this.#table.unwatch(key, watcher)
