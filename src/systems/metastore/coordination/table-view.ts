@@ -177,8 +177,11 @@ export class MetadataTableView<T> implements CacheSink {
     const before = new Set(this.#items.keys())
     await this.#fill(() => undefined, before)
     for (const key of before) {
+      const known = this.#items.get(key)
       const found = await this.#store.get(this.#pathOf(key))
-      if (found === undefined) this.#apply(this.#pathOf(key), undefined, 0)
+      // The record may have been created during the read, and the view notified of it.
+      const isSame = this.#items.get(key) === known
+      if (found === undefined && isSame) this.#apply(this.#pathOf(key), undefined, 0)
     }
   }
 

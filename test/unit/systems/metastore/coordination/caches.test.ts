@@ -57,3 +57,28 @@ void t.test('owners are recognised by a serde that needs the stat', async (t) =>
   await other.close()
   await database.close()
 })
+
+void t.test('a view keeps a record that comes back while the view is refilled', async (t) => {
+  const database = await openMemoryDatabase()
+  const store = await metadataStoreOf(database)
+  const other = await metadataStoreOf(database)
+  await other.put('/view/key', 'first')
+  const view = new MetadataTableView(store, textSerde, { prefix: '/view' })
+  await view.start()
+  store.faults.disconnect()
+  await other.delete('/view/key')
+  const get = store.get.bind(store)
+  let reads = 0
+  store.get = async (path, options) => {
+    const found = await get(path, options)
+    if (reads++ === 0) await other.put('/view/key', 'second')
+    return found
+  }
+  await store.faults.reconnect()
+  t.equal(await eventually(() => String(reads > 0), 'true'), 'true')
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(view.get('key'), 'second')
+  await store.close()
+  await other.close()
+  await database.close()
+})
