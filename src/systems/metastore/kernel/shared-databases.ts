@@ -29,7 +29,8 @@ export class SharedDatabases<K, D extends Closeable> {
     for (;;) {
       const known = this.#databases.get(key)
       if (known === undefined) {
-        const opened = open()
+        // As a promise, whatever a caller's function returns or throws.
+        const opened = new Promise<D>((resolve) => resolve(open()))
         this.#databases.set(key, { opened, users: 1, closed: undefined })
         opened.catch(() => this.#databases.delete(key))
         return opened

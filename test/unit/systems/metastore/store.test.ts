@@ -47,6 +47,18 @@ void t.test('store objects with one opener share its database, the last closes i
   t.equal(opens, 2, 'the first store of each round has opened the database')
 })
 
+void t.test('an opener that is not asynchronous opens the database, too', async (t) => {
+  const directory = join(t.testdir(), 'database')
+  const database = await Database.open(directory)
+  const openDatabase = (() => database) as unknown as () => Promise<Database>
+  const stores = [new CellarMetaStore(), new CellarMetaStore()]
+  await Promise.all(stores.map((store) => store.init({ openDatabase }, store.getVersion())))
+  await stores[0].close()
+  await (await stores[1].createTable('t')).put('a', new Value(), Version.NEW)
+  await stores[1].close()
+  t.throws(() => database.table('metastore.t'), { code: 'ERR_CLOSED' })
+})
+
 void t.test('a store that cannot be opened says so, and can be opened later', async (t) => {
   const store = new CellarMetaStore()
   const home = await TestDatabase.open()
