@@ -148,7 +148,8 @@ export class MigrationCoordinator {
 
   /**
    * Migrates the records; they keep their versions and times. Secondary indexes are not migrated,
-   * because reads do not return them; they have to be written again. Ephemeral records are not
+   * because reads do not return them; they have to be written again. Neither are the numbers of
+   * sequential puts, counters and sequence keys: they start again. Ephemeral records are not
    * migrated; their owners create them again.
    *
    * `ERR_METADATA_ILLEGAL_STATE` if a migration is completed, another coordinator is active, or the
@@ -211,6 +212,8 @@ export class MigrationCoordinator {
       target = await this.#settings.openTarget(this.#targetUrl)
       const importer = importerOf(target)
       await this.#empty(target)
+      const root = await this.#source.get('/')
+      if (root !== undefined) await importer.importRecords([root])
       await this.#copy('/', importer)
       await this.#setPhase('COMPLETED', written)
       await target.deleteIfExists(copyPath).catch(() => undefined)
@@ -242,7 +245,9 @@ export class MigrationCoordinator {
   /** Removes the records of an earlier attempt from the target. */
   async #empty(target: CachingStore): Promise<void> {
     const isOfMove = await target.exists(copyPath)
-    if (!isOfMove && (await target.getChildrenFromStore('/')).length > 0) {
+    const hasRecords = async (): Promise<boolean> =>
+      (await target.exists('/')) || (await target.getChildrenFromStore('/')).length > 0
+    if (!isOfMove && (await hasRecords())) {
       throw metadataError(
         'illegalState',
         `${this.#targetUrl} holds records that are of no migration`,
@@ -265,6 +270,7 @@ export class MigrationCoordinator {
     }
   }
 
+  /** Copies the records below a path. */
   async #copy(path: string, target: RecordImporter): Promise<void> {
     let page: GetResult[] = []
     let bytes = 0
