@@ -77,6 +77,19 @@ async function standing(
   throw new Error(`no ${side} of a ${operation} came`)
 }
 
+onEachBackend('a lease whose end cannot be read is not written', async (t, group) => {
+  const timer = new ManualTimer(1000)
+  const registry = await LeaseHubRegistry.open(group.store, leases(timer))
+  const { hub } = await registry.register('good:1')
+  const refused = { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' }
+  for (const wrong of [{ leaseMilliseconds: 1e17 }, { now: () => NaN }, { now: () => -1e6 }]) {
+    const other = await LeaseHubRegistry.open(group.store, { ...leases(timer), ...wrong })
+    await fails(t, other.register('bad:1'), refused)
+  }
+  const another = await LeaseHubRegistry.open(await group.another(), leases(timer))
+  t.strictSame(await another.chooseLeastLoaded(), hub, 'the others go on')
+})
+
 onEachBackend('a hub lives while it renews', async (t, group) => {
   const timer = new ManualTimer(1000)
   const options = { ...leases(timer), random: seededRandom(seed) }

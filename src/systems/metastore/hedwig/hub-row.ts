@@ -64,14 +64,19 @@ export class HubRows {
     return row === undefined ? undefined : { value: parseEntry(row.value), version: row.version }
   }
 
-  /** Writes a row if it has the given version, and returns the new version. */
-  write({ hub, load, leaseEnd, earlierEnd }: HubEntry, version: Version): Promise<Version> {
+  /**
+   * Writes a row if it has the given version, and returns the new version. `UNEXPECTED_CONDITION`
+   * for an end of a lease that could not be read again.
+   */
+  async write({ hub, load, leaseEnd, earlierEnd }: HubEntry, version: Version): Promise<Version> {
     const value = new Value({
       hub: formatHubInfo(hub),
       load: formatHubLoad({ numTopics: BigInt(load) }),
       lease: String(leaseEnd),
       before: String(earlierEnd),
     })
+    // One row that cannot be read would end the elections of all hubs.
+    parseEntry(value)
     return this.#records.put(hub.hostname, value, version)
   }
 
