@@ -90,6 +90,24 @@ onEachBackend('a lease whose end cannot be read is not written', async (t, group
   t.strictSame(await another.chooseLeastLoaded(), hub, 'the others go on')
 })
 
+onEachBackend('hubs are chosen after their clock was set back', async (t, group) => {
+  const timer = new ManualTimer(3_600_000)
+  const registry = await LeaseHubRegistry.open(group.store, leases(timer))
+  t.equal(await registry.chooseLeastLoaded(), undefined)
+  timer.milliseconds = 1000
+  t.equal(await registry.chooseLeastLoaded(), undefined)
+  const other = await LeaseHubRegistry.open(await group.another(), leases(timer))
+  const { hub } = await other.register('a:1')
+  t.strictSame(await registry.chooseLeastLoaded(), hub)
+  timer.milliseconds = 900
+  const next = await other.register('b:1')
+  const chosen = [await registry.chooseLeastLoaded(), await registry.chooseLeastLoaded()]
+  t.ok(
+    chosen.some((each) => each?.hostname === next.hub.hostname),
+    'a new list',
+  )
+})
+
 onEachBackend('a hub lives while it renews', async (t, group) => {
   const timer = new ManualTimer(1000)
   const options = { ...leases(timer), random: seededRandom(seed) }
