@@ -385,6 +385,20 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
+    name: 'the newest key of a sequence whose dimensions change',
+    run: async (t, { store, fresh }) => {
+      const k = fresh()
+      for (const deltas of [[1, 1], [1], [1, 1], [1]]) {
+        const options = { sequenceKeysDeltas: deltas, partitionKey: 'p' }
+        const { path } = await store.put(`${k}/s`, '', undefined, options)
+        let told = ''
+        const subscription = await store.subscribeSequence(`${k}/s`, (newest) => (told = newest))
+        t.equal(await eventually(() => told, path), path, 'is a record')
+        subscription.close()
+      }
+    },
+  },
+  {
     name: 'a subscription to a sequence',
     run: async (t, { store, fresh }) => {
       const k = fresh()

@@ -157,7 +157,7 @@ export class CommitPlanner {
       if (numbers.some((number) => number >= uint64End)) {
         throw metadataError('invalidArgument', `the sequence of ${prefix} is exhausted`)
       }
-      this.#state.setCounter(row, [...numbers, ...before.slice(deltas.length)])
+      this.#state.setCounter(row, numbers)
       const path = sequencePath(prefix, numbers)
       if (this.#state.node(path).record === undefined) return path
     }

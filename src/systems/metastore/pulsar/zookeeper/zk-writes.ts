@@ -127,12 +127,11 @@ export class ZkWrites {
     for (;;) {
       const { numbers: before, stat } = await this.sequence(prefix)
       const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
-      const all = [...numbers, ...before.slice(deltas.length)]
       const path = sequencePath(prefix, numbers)
       const counter = prefix + counterSuffix
       try {
         const [, written] = await runBatch(this.#nodes, [
-          { put: counter, value: Buffer.from(all.join('-')), expected: stat?.version ?? -1 },
+          { put: counter, value: Buffer.from(numbers.join('-')), expected: stat?.version ?? -1 },
           { put: path, value, expected: -1, ephemeral },
         ])
         return written!
