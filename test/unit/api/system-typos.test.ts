@@ -6,6 +6,7 @@ import { MessagingService, type TopicId } from '../../../src/systems/messaging/i
 import {
   collectLedgers,
   createLedgerManagerFactory,
+  createMetadataManagerFactory,
   LedgerIdGenerator,
   LedgerManager,
   TopicManager,
@@ -87,6 +88,7 @@ void t.test('ledgers and hubs', async (t) => {
     ledgers: (more) => LedgerManager.open(store, more),
     ids: (more) => LedgerIdGenerator.open(store, more),
     factory: (more) => createLedgerManagerFactory({ store, ...more }),
+    metadata: (more) => createMetadataManagerFactory({ store, ...more }),
     collection: (more) => collectLedgers(as({ getLedgerRanges: () => [] }), [], more),
     hub: (more) => new TopicManager(as(more)),
   }

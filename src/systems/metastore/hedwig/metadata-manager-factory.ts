@@ -2,7 +2,16 @@
  * Factories of Hedwig's managers (`MetadataManagerFactory`). The layout record in the store names
  * the factory of the metadata, so that no other factory uses them.
  */
-import { checkObject, readArguments, shown } from '../../../api/index.js'
+import {
+  checked,
+  checkObject,
+  declareOptions,
+  readArguments,
+  required,
+  shown,
+  text,
+  type OptionsOf,
+} from '../../../api/index.js'
 import { checkStore } from '../bookkeeper/arguments.js'
 import {
   LayoutRecord,
@@ -96,35 +105,43 @@ export interface MetadataManagerFactoryClass {
   new (): MetadataManagerFactory
 }
 
-/** Options of {@link createMetadataManagerFactory}. */
-export interface FactoryOptions extends MetadataConfiguration {
+const factoryOptions = declareOptions('a metadata manager factory', {
   /** The initialised store. */
-  readonly store: MetaStore
+  store: required(checked(checkStore)),
   /** Name of the region. Default 'standalone'. */
-  readonly region?: string | undefined
+  region: text('standalone'),
   /** Name of the factory; absent = the name in the layout, or `MsMetadataManagerFactory`. */
-  readonly managerImpl?: string | undefined
+  managerImpl: text(undefined),
   /** Factories by name, besides `MsMetadataManagerFactory`. */
-  readonly factories?: Readonly<Record<string, MetadataManagerFactoryClass>> | undefined
-}
+  factories: checked(checkObject<Readonly<Record<string, MetadataManagerFactoryClass>>>),
+  /** As in {@link MetadataConfiguration}. */
+  form: checked((form: RecordForm) => form),
+  /** As in {@link MetadataConfiguration}. */
+  metastoreMaxEntriesPerScan: checked((count: number) => count),
+})
+
+/** Options of {@link createMetadataManagerFactory}. */
+export interface FactoryOptions extends OptionsOf<typeof factoryOptions> {}
 
 /**
  * The initialised factory of a region. The first caller's factory is written into the layout
  * record. Later callers must name the same factory, or none. `UNEXPECTED_CONDITION` if the name is
- * unknown, differs from the layout, or the layout cannot be read.
+ * unknown, differs from the layout, or the layout cannot be read. `ERR_INVALID_ARGUMENT` for an
+ * unknown option.
  */
 export async function createMetadataManagerFactory(
   options: FactoryOptions,
 ): Promise<MetadataManagerFactory> {
-  const copy = readArguments(() => ({ ...checkObject(options, 'the options of a factory') }))
-  const { store, region = 'standalone', managerImpl, factories } = copy
+  const settings = factoryOptions.read(options)
+  const { store, region, managerImpl, factories } = settings
   const kind: FactoryKind<MetadataManagerFactory, ManagerMeta> = {
     own: ['MsMetadataManagerFactory', MsMetadataManagerFactory],
     unknown: (name) => unexpectedCondition(`there is no metadata manager factory ${shown(name)}`),
     mismatch: unexpectedCondition,
     layoutOf: (name, made) => ({ managerImpl: name, managerVersion: made.getCurrentVersion() }),
     nameOf: (layout) => layout.managerImpl,
-    initialize: (factory, { managerVersion }) => factory.initialize(copy, store, managerVersion),
+    initialize: (factory, { managerVersion }) =>
+      factory.initialize(settings, store, managerVersion),
   }
   return openFactory(await FactoryLayout.open(store, region), kind, managerImpl, factories)
 }
