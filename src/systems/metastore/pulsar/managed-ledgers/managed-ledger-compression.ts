@@ -9,6 +9,7 @@
  * Numbers are big endian. Node has no LZ4 and no Snappy, and has Zstandard from version 22.15.
  */
 import zlib from 'node:zlib'
+import { shown } from '../../../../api/index.js'
 import { fromBinary, toBinary } from '../../records/binary-form.js'
 import { messageType, required } from '../../records/message-type.js'
 import { metadataError } from '../../metadata/errors.js'
@@ -62,7 +63,7 @@ function codecOf(type: string): Codec {
 export function checkCompression(type: ManagedLedgerCompression): void {
   if (type === 'NONE') return
   if (!types.includes(type))
-    throw metadataError('invalidArgument', `there is no compression '${type}'`)
+    throw metadataError('invalidArgument', `there is no compression ${shown(type)}`)
   codecOf(type)
 }
 

@@ -94,8 +94,13 @@ void t.test('managed ledgers are read in their compressed form, and written in i
     await store.put(path, damaged)
     await t.rejects(plain.getManagedLedgerInfo(name), { code })
   }
-  const options = { compression: 'GZIP' } as never
-  t.throws(() => new ManagedLedgerStore(store, options), { code: 'ERR_METADATA_INVALID_ARGUMENT' })
+  const unknown: unknown[] = ['GZIP', Symbol('ZLIB'), Object.create(null)]
+  for (const compression of unknown) {
+    const options = { compression } as never
+    t.throws(() => new ManagedLedgerStore(store, options), {
+      code: 'ERR_METADATA_INVALID_ARGUMENT',
+    })
+  }
   t.throws(() => new ManagedLedgerStore(store, { compresion: 'ZLIB' } as never), {
     code: 'ERR_METADATA_INVALID_ARGUMENT',
   })
