@@ -111,14 +111,19 @@ export class MemoryRelief {
     return largest
   }
 
-  /** Flushes the store that needs the oldest log segment. */
+  /**
+   * Flushes all stores that need the oldest log segment. A segment goes only when no store needs
+   * it, and many stores may have written little to it.
+   */
   private freeOldestSegment(): void {
-    let oldest: Store | undefined
+    let oldest = Infinity
     for (const store of this.stores.values()) {
-      const sequence = store.oldestUnflushedSequence
-      if (sequence === Infinity) continue
-      if (oldest === undefined || sequence < oldest.oldestUnflushedSequence) oldest = store
+      oldest = Math.min(oldest, store.oldestUnflushedSequence)
     }
-    if (oldest !== undefined && oldest.frozen.length === 0) this.freeze(oldest)
+    const segment = this.parts.log.segments.find(({ lastSequence }) => lastSequence >= oldest)
+    const end = segment?.lastSequence ?? Infinity
+    for (const store of this.stores.values()) {
+      if (store.oldestUnflushedSequence <= end && store.frozen.length === 0) this.freeze(store)
+    }
   }
 }

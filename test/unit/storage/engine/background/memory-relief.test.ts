@@ -51,3 +51,22 @@ void t.test('a table that rests does not keep a long log', async (t) => {
   t.ok(logBytes < 200 * 4000, `${logBytes} bytes of log`)
   await test.close()
 })
+
+void t.test('many tables that rest do not keep a long log', async (t) => {
+  const logBytesMax = 128 * 1024
+  const test = await TestDatabase.open({ options: { logBytesMax, memtableBytesMax: 4 << 20 } })
+  const { database } = test
+  for (let i = 0; i < 40; i++) {
+    const resting = await database.createTable(`resting${i}`, { families: { f: {} } })
+    await resting.put({ row: 'r', cells: { 'f:q': 'v' } })
+  }
+  const busy = await database.createTable('busy', { families: { f: {} } })
+  let longest = 0
+  for (let i = 0; i < 400; i++) {
+    await busy.put({ row: `${i}`, cells: { 'f:q': Buffer.alloc(4000) } })
+    if (i % 10 === 9) await new Promise(setImmediate)
+    longest = Math.max(longest, database.statistics().logBytes)
+  }
+  t.ok(longest < 200 * 4000, `${longest} bytes of log`)
+  await test.close()
+})
