@@ -114,13 +114,12 @@ export class ScanSession implements MemtableUser {
     time?: number,
     pool = new ScanPool(table, tableParts.clock),
   ) {
-    const { read, bounds, limit, batch, bytesMax, needCursorResult } = plan
-    const mode = { mayBlock, cacheBlocks: read.cacheBlocks }
-    this.mode = mode
+    const { read, limit, batch, bytesMax, needCursorResult } = plan
+    this.mode = { mayBlock, cacheBlocks: read.cacheBlocks }
     this.readPoint = readPoint
     this.versionSet = tableParts.versions
     const parts = pool.acquire()
-    const { collector, rows, moment } = parts
+    const { collector, moment } = parts
     moment.renew(time)
     if (tableParts.readPoints.hold(readPoint)) this.heldReadPoint = readPoint
     const { filter } = read
@@ -138,20 +137,32 @@ export class ScanSession implements MemtableUser {
     this.plain = filter === undefined
     this.needCursorResult = needCursorResult
     collector.configure(table.familyNames, batch, bytesMax)
+    this.readPoints = tableParts.readPoints
+    try {
+      this.open(parts, plan)
+      this.versions.push(tableParts.versions.current.acquire())
+    } catch (error) {
+      // The filter has thrown. A subclass is not ready to be closed yet.
+      this.end()
+      throw error
+    }
+  }
+
+  private open(parts: ScanParts, { read, bounds }: ScanPlan): void {
+    const { rows, moment } = parts
+    const { filter } = read
     const scanners: StoreScanner[] = []
     const joined: StoreScanner[] = []
     for (const { family, query } of read.families) {
       const reader = parts.reader(family)
       this.use(family.store.sources.memtables, reader)
-      reader.openRange(query, bounds, readPoint, moment, mode)
+      reader.openRange(query, bounds, this.readPoint, moment, this.mode)
       const essential = !read.onDemand || (filter?.isFamilyEssential?.(family.name) ?? true)
       const part = essential ? scanners : joined
       part.push(reader.scanner)
     }
     if (scanners.length === 0) rows.open(joined, bounds, filter)
     else rows.open(scanners, bounds, filter, joined)
-    this.versions.push(tableParts.versions.current.acquire())
-    this.readPoints = tableParts.readPoints
   }
 
   private use(memtables: readonly MemtableSlot[], reader: StoreReader): void {
@@ -315,6 +326,10 @@ export class ScanSession implements MemtableUser {
 
   /** Ends the scan and releases its files. */
   close(): void {
+    this.end()
+  }
+
+  private end(): void {
     this.ended = true
     const ahead = this.ready.count - this.position
     this.ready = noRows

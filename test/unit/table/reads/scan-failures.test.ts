@@ -1,6 +1,12 @@
 /** A scan that fails half-way hands out the rows before the failure, then the failure. */
 import t from 'tap'
-import { FilterBase, FilterCode, type Result } from '../../../../src/entries/index.js'
+import {
+  FilterBase,
+  FilterCode,
+  type EmbeddedTable,
+  type Filter,
+  type Result,
+} from '../../../../src/entries/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 /** Fails at the row with that number, counted from 0. */
@@ -28,6 +34,30 @@ async function openRows(count: number): Promise<TestDatabase> {
   const table = await test.database.createTable('t', { families: { f: {} } })
   for (let i = 0; i < count; i++) table.putSync({ row: `r${i}`, cells: { 'f:q': `${i}` } })
   return test
+}
+
+function fail(): never {
+  throw new Error('the filter gave up')
+}
+
+/** A table with two files and a memtable. */
+async function openFlushed(
+  isObserved: boolean,
+): Promise<{ test: TestDatabase; table: EmbeddedTable }> {
+  const test = await TestDatabase.open()
+  const { database } = test
+  const table = await database.createTable('t', { families: { f: {} } })
+  if (isObserved) {
+    await database.registerCoprocessor({
+      name: 'o',
+      observer: { preScannerClose: () => undefined },
+    })
+  }
+  for (let round = 0; round < 3; round++) {
+    if (round > 0) await test.flush()
+    for (let i = 0; i < 9; i++) table.putSync({ row: `r${i}`, cells: { 'f:q': `${round}` } })
+  }
+  return { test, table }
 }
 
 function rowsOf(results: readonly Result[]): (string | undefined)[] {
@@ -85,4 +115,29 @@ void t.test('a scan that was closed before its failure was told says nothing mor
   scanner.close()
   t.strictSame(await scanner.next(), { done: true, value: undefined })
   await test.close()
+})
+
+void t.test('a scan whose filter fails at its start keeps no file and no snapshot', async (t) => {
+  const failing: [string, (filter: FilterBase & Filter) => void][] = [
+    ['isFamilyEssential', (filter) => (filter.isFamilyEssential = fail)],
+    ['setReversed', (filter) => (filter.setReversed = fail)],
+  ]
+  for (const isObserved of [false, true]) {
+    for (const [method, spoil] of failing) {
+      const { test, table } = await openFlushed(isObserved)
+      const snapshot = test.database.snapshot()
+      const filter: Filter = new FailingFilter(-1)
+      spoil(filter as FilterBase & Filter)
+      const scan = { filter, loadFamiliesOnDemand: true, snapshot }
+      t.throws(() => table.scanSync(scan), { message: 'the filter gave up' }, method)
+      await t.rejects(async () => table.scan(scan).next(), { message: 'the filter gave up' })
+      snapshot.close()
+      await test.flush()
+      await test.database.compact('t', { major: true })
+      const files = test.fileSystem.listSync(test.directory).filter((name) => name.endsWith('.sst'))
+      t.equal(files.length, 1, 'the compacted files are removed')
+      t.equal(test.database.statistics().pinnedMemtableBytes, 0)
+      await test.close()
+    }
+  }
 })
