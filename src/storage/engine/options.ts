@@ -97,7 +97,8 @@ export const databaseOptions = {
   memtableBytesMax: integer({ min: 256 * kibibyte, default: undefined }),
   /**
    * Size at which a memtable is frozen and flushed. At least 64 KiB; larger values than half of
-   * `memtableBytesMax` count as that half. Default: a quarter of `memtableBytesMax`.
+   * `memtableBytesMax` count as that half. Default: a quarter of `memtableBytesMax`. At most 2 GiB,
+   * because a memtable holds less than 4 GiB.
    */
   flushBytes: integer({ min: 64 * kibibyte, default: undefined }),
   /**
@@ -248,6 +249,9 @@ type SizeByMemory = 'memtableBytesMax' | 'flushBytes' | 'logBytesMax'
 /** The default of `logBytesMax` is at least this. */
 const logBytesFloor = 256 * mebibyte
 
+/** A memtable holds less than 4 GiB, and must have room for a mutation behind this size. */
+const flushBytesCeiling = 2048 * mebibyte
+
 /** Checks the path of a directory. */
 export function checkDirectory(directory: string): void {
   checkText(directory, 'the directory')
@@ -269,6 +273,7 @@ export function resolveOptions(
     flushBytes: Math.min(
       given.flushBytes ?? Math.floor(memtableBytesMax / 4),
       Math.floor(memtableBytesMax / 2),
+      flushBytesCeiling,
     ),
     logBytesMax: given.logBytesMax ?? Math.max(logBytesFloor, 2 * memtableBytesMax),
   }

@@ -249,6 +249,15 @@ type LogParts = Pick<
   'directory' | 'fileSystem' | 'lifecycle' | 'options' | 'remover' | 'reports' | 'versions'
 >
 
+/** Bounds of the length of a segment. An open reads each one into memory as a whole. */
+const segmentBytesFloor = 64 * 1024
+const segmentBytesCeiling = 256 * 1024 * 1024
+
+/** The length at which a segment ends: an eighth of the log's, within the bounds. */
+export function segmentBytesFor(logBytesMax: number): number {
+  return Math.min(segmentBytesCeiling, Math.max(segmentBytesFloor, Math.floor(logBytesMax / 8)))
+}
+
 /** Begins the first new segment after the recovered ones. */
 function beginLog(parts: LogParts, { recovered, lastSequence }: Replayed): Log {
   const { directory, fileSystem, lifecycle, options, remover, reports, versions } = parts
@@ -269,7 +278,7 @@ function beginLog(parts: LogParts, { recovered, lastSequence }: Replayed): Log {
     retainedBytesMax: options.logRetentionBytes,
     predecessor: recovered?.predecessor ?? flushedPredecessor(versions, lastSequence),
     removeFile: (path) => remover.remove(path),
-    segmentBytesMax: Math.max(64 * 1024, Math.floor(options.logBytesMax / 8)),
+    segmentBytesMax: segmentBytesFor(options.logBytesMax),
     onError: (error) => reports.warn(error),
     onSyncing: () => reports.times.ofTable('').beginLong(TimedOperation.sync),
     onSynced: (startedAt) => reports.times.ofTable('').endLong(TimedOperation.sync, startedAt),
