@@ -6,7 +6,7 @@
  * the row again from its start.
  */
 import { assert } from '../../base/assert.js'
-import type { Moment } from '../../base/clock.js'
+import { Moment, type Clock } from '../../base/clock.js'
 import { checksInvariants } from '../../base/invariants.js'
 import { writeTerminator } from '../../storage/cell/cell-key.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
@@ -20,32 +20,36 @@ export class RowRead {
   private readonly readers: (StoreReader | undefined)[] = []
   private readonly collector = new RowCollector()
   private readonly rowScanner = new RowScanner()
+  /** Of this read alone: a filter may read other rows meanwhile, as of another time. */
+  private readonly moment: Moment
 
-  constructor(table: TableState) {
+  constructor(table: TableState, clock: Clock) {
     this.collector.configure(table.familyNames, -1)
+    this.moment = new Moment(clock)
   }
 
   /**
    * Reads `row[0, rowLength)` (escaped), which is borrowed until `release`; the memory after the
    * row is overwritten. An absent row has no cells. With `existenceOnly` the read may stop at the
-   * first cell. May throw `BlockMissing`; the read then starts again.
+   * first cell. Cells expire as of `time`, by default now. May throw `BlockMissing`; the read then
+   * starts again.
    */
   read(
     plan: ReadPlan,
     row: Buffer,
     rowLength: number,
     readPoint: number,
-    moment: Moment,
     mode: ReadMode,
     existenceOnly: boolean,
+    time?: number,
   ): CollectedRow {
-    const { collector } = this
+    const { collector, moment } = this
     const { families, filter } = plan
+    moment.renew(time)
     writeTerminator(row, rowLength)
     collector.startRow()
     collector.cutAt(existenceOnly && filter === undefined ? 1 : -1)
-    if (filter !== undefined)
-      return this.readFiltered(plan, row, rowLength, readPoint, moment, mode)
+    if (filter !== undefined) return this.readFiltered(plan, row, rowLength, readPoint, mode)
     for (let i = 0; i < families.length; i++) {
       const { family, query } = families[i]
       const reader = (this.readers[family.index] ??= new StoreReader(family.store, family.index))
@@ -67,10 +71,9 @@ export class RowRead {
     row: Buffer,
     rowLength: number,
     readPoint: number,
-    moment: Moment,
     mode: ReadMode,
   ): CollectedRow {
-    const { collector, rowScanner } = this
+    const { collector, moment, rowScanner } = this
     const only = Buffer.from(row.subarray(0, rowLength))
     const scanners = families.map(({ family, query }) => {
       const reader = (this.readers[family.index] ??= new StoreReader(family.store, family.index))
@@ -93,14 +96,16 @@ export class RowRead {
 /** A pool of row reads of a table state. */
 export class RowReads {
   private readonly table: TableState
+  private readonly clock: Clock
   private readonly free: RowRead[] = []
 
-  constructor(table: TableState) {
+  constructor(table: TableState, clock: Clock) {
     this.table = table
+    this.clock = clock
   }
 
   acquire(): RowRead {
-    return this.free.pop() ?? new RowRead(this.table)
+    return this.free.pop() ?? new RowRead(this.table, this.clock)
   }
 
   /** Returns a read to the pool. REQUIRES one call per read. */

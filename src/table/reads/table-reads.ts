@@ -6,7 +6,6 @@
  */
 import { argumentError, checkBoolean, readArguments } from '../../base/arguments.js'
 import type { ByteRange } from '../../base/bytes.js'
-import { Moment } from '../../base/clock.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { BytesLike, Get, ReadOptions, Scan } from '../../api/index.js'
 import type { Result } from '../../api/results/result.js'
@@ -38,16 +37,14 @@ export class TableReads {
   /** Plans of raw reads by the families, which callers keep. */
   private rawPlans = new WeakMap<readonly string[], ReadPlan>()
   private readonly readRowKey = new RowKey()
-  private readonly moment: Moment
 
   constructor(parts: TableParts, table: TableState) {
     this.parts = parts
     this.name = table.name
     this.current = table
-    this.rowReads = new RowReads(table)
+    this.rowReads = new RowReads(table, parts.clock)
     this.plans = new ReadPlans(table)
     this.scans = new ScanPool(table, parts.clock)
-    this.moment = new Moment(parts.clock)
   }
 
   /**
@@ -161,8 +158,7 @@ export class TableReads {
     try {
       const { buffer, length } = row
       const how = withCaching(mode, plan)
-      this.moment.renew(time)
-      return read.read(plan, buffer, length, readPoint, this.moment, how, existenceOnly)
+      return read.read(plan, buffer, length, readPoint, how, existenceOnly, time)
     } finally {
       reads.release(read)
       if (isFiltered) readPoints.filteredReadCount--
@@ -175,7 +171,7 @@ export class TableReads {
       throw new CellarError(ErrorCode.tableNotFound, `table '${this.name}' was dropped`)
     }
     this.current = table
-    this.rowReads = new RowReads(table)
+    this.rowReads = new RowReads(table, this.parts.clock)
     this.plans = new ReadPlans(table)
     this.scans = new ScanPool(table, this.parts.clock)
     this.rawPlans = new WeakMap()

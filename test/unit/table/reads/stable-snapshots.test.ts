@@ -1,7 +1,8 @@
 /** A snapshot gives the same answers whatever flushes and compactions run while it is open. */
 import t, { type Test } from 'tap'
 import type { FamilyOptions, Get, Scan, Snapshot } from '../../../../src/api/index.js'
-import { showResult, plainResult } from '../../../helpers/cells/plain-cells.js'
+import { FilterBase, FilterCode } from '../../../../src/entries/index.js'
+import { showResult, plainResult } from '../../helpers/plain-cells.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 const column = { family: 'f', qualifier: 'q' }
@@ -168,3 +169,37 @@ void t.test(
     await test.close()
   },
 )
+
+/** Reads another row, as of now, for each cell. */
+class ReadingFilter extends FilterBase {
+  private readonly read: () => void
+
+  constructor(read: () => void) {
+    super()
+    this.read = read
+  }
+
+  override filterCell(): FilterCode {
+    this.read()
+    return FilterCode.include
+  }
+}
+
+void t.test('a filter that reads the table does not move the time of its get', async (t) => {
+  const test = await TestDatabase.open({})
+  const families = { f: { ttlMilliseconds: 1000 }, g: { ttlMilliseconds: 1000 } }
+  const table = await test.database.createTable('t', { families })
+  for (const row of ['r1', 'r2']) table.putSync({ row, cells: { 'f:q': 'v', 'g:q': 'w' } })
+  const snapshot = test.database.snapshot()
+  test.clock.milliseconds += 2000
+  const past = new ReadingFilter(() => table.getSync({ row: 'r2' }))
+  const now = new ReadingFilter(() => table.getSync({ row: 'r2', snapshot }))
+  table.putSync({ row: 'r1', cells: { 'f:q': 'new' } })
+  const shown = (get: Get): string => showResult(plainResult(table.getSync(get)))
+  const whole = shown({ row: 'r1', snapshot })
+  t.match(whole, /g:q/)
+  t.equal(shown({ row: 'r1', snapshot, filter: past }), whole)
+  t.equal(shown({ row: 'r1', filter: now }), shown({ row: 'r1' }))
+  snapshot.close()
+  await test.close()
+})
