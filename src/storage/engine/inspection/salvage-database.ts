@@ -89,7 +89,7 @@ export async function salvageDatabase(
     makeDurableDirectory(fileSystem, to)
     const lock = await fileSystem.lock(to)
     try {
-      checkEmptyButLock(fileSystem, to)
+      checkEmpty(fileSystem, to, true)
       return await new SalvageRun(fileSystem, wreck, to, settings.log).salvage()
     } finally {
       await lock.release()
@@ -121,11 +121,6 @@ export async function repairDatabase(
   } finally {
     await lock.release()
   }
-}
-
-function checkEmptyButLock(fileSystem: FileSystem, directory: string): void {
-  const names = fileSystem.listSync(directory).filter((name) => !name.startsWith('LOCK'))
-  if (names.length > 0) checkEmpty(fileSystem, directory)
 }
 
 async function withWreck<T>(

@@ -69,7 +69,6 @@ export async function restoreBackup(
   }
   const { databaseId, content } = await checkBackup(fileSystem, backupDirectory, marker, options)
   await placeFiles(fileSystem, backupDirectory, directory, databaseId, content, options)
-  options.onProgress?.(1)
 }
 
 /** Reads the backup as it is at this moment, to the last byte, and closes it. */
@@ -95,11 +94,16 @@ async function checkBackup(
   }
 }
 
-/** `ERR_DIRECTORY_NOT_EMPTY` unless the directory is absent or empty. */
-export function checkEmpty(fileSystem: FileSystem, directory: string): void {
+/**
+ * `ERR_DIRECTORY_NOT_EMPTY` unless the directory is absent or empty. A caller that has locked it
+ * checks again with `isLocked`, and its lock does not count: until then another process could fill
+ * the directory.
+ */
+export function checkEmpty(fileSystem: FileSystem, directory: string, isLocked = false): void {
   const kind = fileSystem.statSync(directory)?.kind
   if (kind === undefined) return
-  const found = kind === 'file' ? 'a file' : fileSystem.listSync(directory).at(0)
+  const isFound = (name: string): boolean => !isLocked || !name.startsWith('LOCK')
+  const found = kind === 'file' ? 'a file' : fileSystem.listSync(directory).find(isFound)
   if (found === undefined) return
   const message = `${directory} must be an empty directory or absent, but there is ${found}`
   throw new CellarError(ErrorCode.directoryNotEmpty, message)
@@ -161,8 +165,10 @@ async function placeFiles(
   const lock = await fileSystem.lock(directory)
   const manifestNumber = nextFileNumber
   const manifest = formatFileName('manifest', manifestNumber)
-  const placed = [manifest, manifest + temporarySuffix]
+  const placed: string[] = []
   try {
+    checkEmpty(fileSystem, directory, true)
+    placed.push(manifest, manifest + temporarySuffix)
     for (const { name } of checkpointFiles(state)) {
       check(options)
       placed.push(name)
@@ -172,6 +178,7 @@ async function placeFiles(
     fileSystem.syncDirectorySync(directory)
     const written = { ...state, nextFileNumber: manifestNumber + 1 }
     writeManifestSync(fileSystem, directory, manifestNumber, databaseId, written).closeSync()
+    options.onProgress?.(1)
   } catch (error) {
     for (const name of placed) removeQuietly(fileSystem, fileSystem.join(directory, name))
     throw error

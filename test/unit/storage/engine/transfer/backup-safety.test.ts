@@ -145,3 +145,43 @@ void t.test('a restore that fails leaves an empty directory', async (t) => {
     await Database.restore('/backup', '/again', { fileSystem })
   }
 })
+
+void t.test('a restore leaves alone what has filled its directory meanwhile', async (t) => {
+  for (const isRestored of [true, false]) {
+    const fileSystem = new SimulatedDisk()
+    const database = await open(fileSystem, 3)
+    await database.backup('/backup')
+    await database.close()
+    const lock = fileSystem.lock.bind(fileSystem)
+    // While the restore checked the backup, another one has ended, and its database was used.
+    fileSystem.lock = async (directory) => {
+      fileSystem.lock = lock
+      if (isRestored) await Database.restore('/backup', '/again', { fileSystem })
+      const other = await Database.open('/again', { ...inline, fileSystem })
+      const table = await other.ensureTable('t', { families: { f: {} } })
+      await table.put({ row: 'new', cells: { 'f:q': 'v' } })
+      await other.flush()
+      await other.close()
+      return lock(directory)
+    }
+    const restoring = Database.restore('/backup', '/again', { fileSystem })
+    await t.rejects(restoring, { code: 'ERR_DIRECTORY_NOT_EMPTY' })
+    const again = await Database.open('/again', { ...inline, fileSystem })
+    const rows = [...again.table('t').scanSync()].map(({ row }) => String(row))
+    t.same(rows, isRestored ? ['new', 'r0', 'r1', 'r2'] : ['new'])
+    await again.close()
+  }
+})
+
+void t.test('a restore whose progress fails at its end leaves an empty directory', async (t) => {
+  const fileSystem = new SimulatedDisk()
+  const database = await open(fileSystem, 2)
+  await database.backup('/backup')
+  await database.close()
+  const onProgress = (part: number): void => {
+    if (part === 1) throw new Error('no more')
+  }
+  const restoring = Database.restore('/backup', '/again', { fileSystem, onProgress })
+  await t.rejects(restoring, { message: 'no more' })
+  t.same(fileSystem.listSync('/again'), [])
+})
