@@ -68,6 +68,8 @@ export async function openEngine(
   if (!options.readOnly) refuseBackup(fileSystem, directory)
   const lock = await fileSystem.lock(directory)
   try {
+    // Again, since a backup may have ended there before the lock was taken.
+    if (!options.readOnly) refuseBackup(fileSystem, directory)
     return openLocked(fileSystem.boundTo(lock), directory, options, lock, raise, coprocessors)
   } catch (error) {
     await lock.release()

@@ -185,3 +185,19 @@ void t.test('a restore whose progress fails at its end leaves an empty directory
   await t.rejects(restoring, { message: 'no more' })
   t.same(fileSystem.listSync('/again'), [])
 })
+
+void t.test('an open does not take a directory that has become a backup meanwhile', async (t) => {
+  const fileSystem = new SimulatedDisk()
+  const database = await open(fileSystem, 2)
+  const lock = fileSystem.lock.bind(fileSystem)
+  fileSystem.lock = async (directory) => {
+    fileSystem.lock = lock
+    await database.backup('/backup')
+    return lock(directory)
+  }
+  const opening = Database.open('/backup', { ...inline, fileSystem })
+  await t.rejects(opening, { code: 'ERR_NOT_A_DATABASE' })
+  t.same(await rowsOf(fileSystem), ['r0', 'r1'])
+  await database.backup('/backup')
+  await database.close()
+})
