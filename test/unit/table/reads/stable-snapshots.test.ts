@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { FamilyOptions, Get, Scan, Snapshot } from '../../../../src/api/index.js'
 import { FilterBase, FilterCode } from '../../../../src/entries/index.js'
-import { showResult, plainResult } from '../../helpers/plain-cells.js'
+import { showResult, plainResult } from '../../../helpers/cells/plain-cells.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 const column = { family: 'f', qualifier: 'q' }
