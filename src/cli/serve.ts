@@ -77,47 +77,61 @@ async function lead(
   const database = await Database.open(directory, {
     slowOperationMilliseconds: parseCount(slow, '--slow'),
   })
-  const configuration = await file.for(database)
-  const table = await database.admin.ensureTable(pruneTable, { families: { d: {} } })
-  const manager = await TransactionManager.open(database, configuration.transactions)
-  const pruneState = await PruneState.open({ table })
-  const messaging = await MessagingService.open(database, {
-    ...configuration.messaging,
-    durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
-    transactions: manager,
-    pruneState,
-    register: (coprocessor) => database.registerCoprocessor(coprocessor),
-  })
-  const pruning = new TransactionPruningService({
-    manager,
-    plugins: [pruneStatePlugin(pruneState, () => [database.table('tms.message')])],
-  })
-  if (configuration.pruneInvalidTransactions === true) pruning.start()
-  const repository = await RepositoryManager.open(database, {
-    durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
-    ...configuration.repository,
-  })
-  await repository.followLinks()
-  const search = await openSearch(repository, database, configuration)
-  for (const [name, error] of search.indexes.failures) {
-    complain(`the index ${name} does not run: ${error.message}`)
+  const steps: CloseStep[] = [() => database.close()]
+  const close = (): Promise<void> => closeAll(steps)
+  try {
+    const configuration = await file.for(database)
+    const table = await database.admin.ensureTable(pruneTable, { families: { d: {} } })
+    const pruneState = await PruneState.open({ table })
+    steps.push(() => pruneState.settled())
+    const manager = await TransactionManager.open(database, configuration.transactions)
+    steps.push(() => manager.close())
+    const messaging = await MessagingService.open(database, {
+      ...configuration.messaging,
+      durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
+      transactions: manager,
+      pruneState,
+      register: (coprocessor) => database.registerCoprocessor(coprocessor),
+    })
+    steps.push(() => messaging.close())
+    const repository = await RepositoryManager.open(database, {
+      durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
+      ...configuration.repository,
+    })
+    steps.push(() => repository.close())
+    await repository.followLinks()
+    const search = await openSearch(repository, database, configuration)
+    steps.push(() => search.close())
+    for (const [name, error] of search.indexes.failures) {
+      complain(`the index ${name} does not run: ${error.message}`)
+    }
+    const maintenance = RepositoryMaintenance.start(repository, {
+      onFailure: (error) => complain(`the maintenance of the repository failed: ${error.message}`),
+      ...configuration.maintenance,
+    })
+    steps.push(() => maintenance.close())
+    const pruning = new TransactionPruningService({
+      manager,
+      plugins: [pruneStatePlugin(pruneState, () => [database.table('tms.message')])],
+    })
+    if (configuration.pruneInvalidTransactions === true) pruning.start()
+    steps.push(() => pruning.stop())
+    const { indexes } = search
+    return { messaging, close, transactions: manager, repository, indexes, maintenance, database }
+  } catch (error) {
+    // A directory that stays open here is locked, also for the next attempt of this process.
+    await close().catch(() => undefined)
+    throw error
   }
-  const maintenance = RepositoryMaintenance.start(repository, {
-    onFailure: (error) => complain(`the maintenance of the repository failed: ${error.message}`),
-    ...configuration.maintenance,
-  })
-  const close = async (): Promise<void> => {
-    await pruning.stop()
-    await maintenance.close()
-    await search.close()
-    await repository.close()
-    await messaging.close()
-    await manager.close()
-    await pruneState.settled()
-    await database.close()
-  }
-  const { indexes } = search
-  return { messaging, close, transactions: manager, repository, indexes, maintenance, database }
+}
+
+type CloseStep = () => Promise<void>
+
+/** Takes all steps, the last first. Throws the first error at the end. */
+async function closeAll(steps: readonly CloseStep[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const step of steps.toReversed()) await step().catch((error) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Leads, or waits while another process has the database open. */

@@ -203,3 +203,37 @@ async function released(path: string): Promise<void> {
     }
   }
 }
+
+void t.test('a server whose start fails leaves the directory to others', async (t) => {
+  const file = join(directory, 'fails-once.config.mjs')
+  writeFileSync(
+    file,
+    `let calls = 0
+     export default () => {
+       if (calls++ === 0) throw new Error('the search server is away')
+       return {}
+     }`,
+  )
+  const path = join(directory, 'left')
+  const words = ['serve', '-d', path, '-p', '0', '--standby', '--configuration', file]
+  const { status, complaint } = await startCellar(words)
+  t.equal(status, 1, 'the process ends')
+  t.match(complaint, 'the search server is away')
+
+  const database = await Database.open(path)
+  const child = spawn(process.execPath, [cli, ...words], { env: childEnvironment })
+  let out = ''
+  const says = (text: string): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => void (out.includes(text) && resolve())
+      child.stdout.on('data', look)
+      look()
+    })
+  child.stdout.on('data', (text: Buffer) => (out += text.toString()))
+  await says('waits for')
+  await database.close()
+  await says('leads')
+  t.pass('the second attempt succeeds after the first has failed')
+  child.kill('SIGTERM')
+  t.equal(await new Promise((resolve) => child.once('close', resolve)), 0)
+})
