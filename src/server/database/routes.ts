@@ -145,7 +145,9 @@ function routesOf({ verify, inspect, backup }: DirectoryVerbs): Route<Call>[] {
       ...get('/tables/:table/rows', 'scan rows', scanQuery, () => undefined),
       mediaType: lines,
       run: async ({ view, params, query, reply }) => {
-        const rows = view.rows(params.table, scanWords(query))[Symbol.asyncIterator]()
+        const rows = view.rows(params.table, scanWords(query))
+        // A reader that goes away must not keep the scan open, nor the files that it pins.
+        reply.raw.once('close', () => void rows.return(undefined).catch(() => undefined))
         // The first row shows whether table, columns and options are right.
         const first = await refused(() => rows.next())
         void reply.type(lines)

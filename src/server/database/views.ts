@@ -115,7 +115,7 @@ export interface DatabaseView {
   statistics(): Promise<ShownStatistics>
   /** Undefined if there is no such row. */
   row(table: string, row: string, words: ReadWords): Promise<JsonRow | undefined>
-  rows(table: string, words: ScanWords): AsyncIterable<JsonRow>
+  rows(table: string, words: ScanWords): AsyncGenerator<JsonRow, void>
   count(table: string, words: ScanWords): Promise<number>
 }
 

@@ -12,6 +12,7 @@ import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { MessagingService, StandbyMessaging } from '../../../src/systems/messaging/index.js'
 import {
   CellarServer,
+  databaseRoutes,
   engineMetrics,
   MessagingClient,
   messagingRoutes,
@@ -251,6 +252,43 @@ void t.test('consumers that do not read take half of the memory, and stop nobody
   await close()
 })
 
+void t.test('the scan of a reader that goes away is closed', async (t) => {
+  const database = await Database.open('/d', { fileSystem: new MemoryFileSystem() })
+  const table = await database.createTable('t', { families: { f: {} } })
+  await table.put({ row: 'r', cells: { 'f:q': 'x'.repeat(10_000) } })
+  const row = await table.get({ row: 'r' })
+  let isOpen = false
+  async function* scan() {
+    isOpen = true
+    try {
+      for (;;) yield row
+    } finally {
+      isOpen = false
+    }
+  }
+  const served = new Proxy(database, {
+    get: (_, name) => {
+      if (name === 'table') return () => ({ scan })
+      const member: unknown = Reflect.get(database, name, database)
+      return typeof member === 'function' ? (member as () => unknown).bind(database) : member
+    },
+  })
+  const refused = async (): Promise<object> => ({})
+  const server = await CellarServer.start(
+    [databaseRoutes(served, { verify: refused, inspect: refused })],
+    { port: 0 },
+  )
+  const gone = new AbortController()
+  const answer = await fetch(`${server.url}/database/tables/t/rows`, { signal: gone.signal })
+  await answer.body!.getReader().read()
+  t.equal(isOpen, true)
+  gone.abort()
+  for (let i = 0; i < 200 && isOpen; i++) await new Promise((resolve) => setTimeout(resolve, 10))
+  t.equal(isOpen, false)
+  await server.close()
+  await database.close()
+})
+
 void t.test('a poll may wait longer than a reader may stall', async (t) => {
   const { service, server, close } = await open({ stallMilliseconds: 50 })
   const client = new MessagingClient({ url: server.url })
@@ -318,6 +356,18 @@ void t.test('a server that ends answers what it has stored', async (t) => {
     [...codes].every((code) => typeof code === 'string'),
     [...codes].join(),
   )
+  await close()
+})
+
+void t.test('a server that ends does not wait for connections without a request', async (t) => {
+  const { port, server, close } = await open({ closeMilliseconds: 60_000 })
+  const silence = heard(await say(port, ''))
+  const used = await say(port, `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
+  await once(used, 'data')
+  const end = performance.now()
+  await server.close()
+  t.ok(performance.now() - end < 30_000)
+  t.equal(await silence, '')
   await close()
 })
 
