@@ -2,6 +2,7 @@
  * The shutdown of a server: new requests are refused, requests in progress are answered, and idle
  * connections close. After a deadline all remaining connections close.
  */
+import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { CellarError } from '../api/index.js'
 import { ServerErrorCode } from '../http/errors.js'
@@ -11,6 +12,8 @@ export class Closing {
   readonly #app: FastifyInstance
   readonly #systems: readonly { close?(): void }[]
   readonly #milliseconds: number
+  /** The open connections, and the bytes that had arrived when they began. */
+  readonly #connections = new Map<Socket, number>()
   #ended: Promise<void> | undefined
 
   /** `systems` are asked to release their waiting readers; `milliseconds` is the deadline. */
@@ -18,6 +21,11 @@ export class Closing {
     this.#app = app
     this.#systems = systems
     this.#milliseconds = milliseconds
+    const event = app.initialConfig.https === undefined ? 'connection' : 'secureConnection'
+    app.server.on(event, (socket: Socket) => {
+      this.#connections.set(socket, socket.bytesRead)
+      socket.once('close', () => this.#connections.delete(socket))
+    })
   }
 
   /** The reason why a request is refused; undefined while the server is open. */
@@ -48,6 +56,10 @@ export class Closing {
       }
     }
     const { server } = this.#app
+    // For Node a connection is not idle before its first request, which may never come.
+    for (const [socket, bytes] of this.#connections) {
+      if (socket.bytesRead === bytes) socket.destroy()
+    }
     const timer = setTimeout(() => server.closeAllConnections(), this.#milliseconds)
     try {
       await this.#app.close()
