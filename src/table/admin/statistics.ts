@@ -137,7 +137,8 @@ function engineStatistics(engine: Engine) {
 }
 
 function tableStatistics(engine: Engine, coprocessors: JobCoprocessors) {
-  const tables: Record<string, TableStatistics> = {}
+  // Entries, because an assignment to the name `__proto__` would not create a member.
+  const tables: [name: string, TableStatistics][] = []
   let tableFiles = 0
   let tableFileBytes = 0
   const { current } = engine.versions
@@ -146,23 +147,24 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors) {
   let readAmplification = 0
   for (const table of engine.catalog.tables.values()) {
     const times = engine.reports.times.ofTable(table.name)
-    const families: Record<string, TableStatistics['families'][string]> = {}
+    const families: [name: string, TableStatistics['families'][string]][] = []
     for (const { name, store } of table.families) {
       const latencies = times.familyStatistics(name)
       const family = { ...familyStatistics(store, current), latencies }
-      families[name] = family
+      families.push([name, family])
       tableFiles += family.files
       tableFileBytes += family.fileBytes
       readAmplification = Math.max(readAmplification, family.runs)
       largestRunBytes += largestRunOf(store.sources)
     }
     const hooks = coprocessors.jobsOf(table.name)?.counters() ?? {}
-    tables[table.name] = { families, hooks, latencies: times.statistics() }
+    const shown = { families: Object.fromEntries(families), hooks, latencies: times.statistics() }
+    tables.push([table.name, shown])
   }
   const spaceAmplification = largestRunBytes === 0 ? 1 : tableFileBytes / largestRunBytes
   return {
     /** Statistics by name of the table. */
-    tables,
+    tables: Object.fromEntries(tables),
     /** Number of SSTables. */
     tableFiles,
     /** Size of all SSTables. */
