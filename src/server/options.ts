@@ -15,6 +15,8 @@ import {
 import { checkName, checkToken, copyPrincipal } from '../http/access.js'
 
 const mebibyte = 1 << 20
+/** The longest time limit: a day. Timers of Node end at once if they are longer than 24 days. */
+const millisecondsMax = 86_400_000
 
 const serverOptions = declareOptions('a server', {
   /** Default '127.0.0.1'. An address that other machines reach requires a token or principals. */
@@ -49,11 +51,11 @@ const serverOptions = declareOptions('a server', {
   /** Open connections; further connections are closed at once. Default 2,000. */
   connectionsMax: integer({ min: 1, default: 2000 }),
   /** Milliseconds for a head; a body has a further second for each 16 KB. Default 20 s. */
-  bodyMilliseconds: integer({ min: 1, default: 20_000 }),
+  bodyMilliseconds: integer({ min: 1, max: millisecondsMax, default: 20_000 }),
   /** Milliseconds after which a consumer that reads nothing is disconnected. Default 60 s. */
-  stallMilliseconds: integer({ min: 1, default: 60_000 }),
+  stallMilliseconds: integer({ min: 1, max: millisecondsMax, default: 60_000 }),
   /** Milliseconds for the requests in progress when the server closes. Default 10 s. */
-  closeMilliseconds: integer({ min: 1, default: 10_000 }),
+  closeMilliseconds: integer({ min: 1, max: millisecondsMax, default: 10_000 }),
 })
 
 const tlsOptions = declareOptions('tls', {

@@ -123,6 +123,8 @@ function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): Fas
   const { fastify } = requirePackage<typeof import('fastify')>('fastify', 'the server')
   const timeouts = {
     headersTimeout: bodyMilliseconds,
+    // Long bodies have their time from request-clocks.ts; this limit must not be below the other.
+    requestTimeout: 0,
     connectionsCheckingInterval: headCheckMilliseconds,
   }
   const app = fastify({

@@ -148,6 +148,9 @@ void t.test('options that would let anybody in are refused', async (t) => {
     { port: 65_536 },
     { memoryBytesMax: 0 },
     { bodyMilliseconds: 0.5 },
+    { bodyMilliseconds: 1e10 },
+    { stallMilliseconds: 1e10 },
+    { closeMilliseconds: 1e10 },
   ]
   for (const options of bad) {
     const start = CellarServer.start([], { port: 0, ...options })
@@ -155,6 +158,9 @@ void t.test('options that would let anybody in are refused', async (t) => {
   }
   const server = await CellarServer.start([], { port: 0, host: '0.0.0.0', token: 'a-secret' })
   await server.close()
+  const day = 86_400_000
+  const longest = { bodyMilliseconds: day, stallMilliseconds: day, closeMilliseconds: day }
+  await (await CellarServer.start([], { port: 0, ...longest })).close()
 })
 
 /** Opens a connection and sends text. */
