@@ -125,7 +125,10 @@ export async function main(words: readonly string[]): Promise<void> {
 
 // The reader of a pipe may have seen enough: `cellar scan t | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
+  if (error.code !== 'EPIPE') {
+    process.stderr.write(`cellar: ${error.message}\n`)
+    process.exitCode = exitCodeOf(error)
+  }
   process.exit()
 })
 void main(process.argv.slice(2))

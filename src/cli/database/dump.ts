@@ -1,6 +1,8 @@
 /** `cellar dump` and `cellar load`: the cells of a table as text, and back, without loss. */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { finished } from 'node:stream/promises'
 import { CellarError, ErrorCode, type Put } from '../../api/index.js'
 import type { Database, EmbeddedTable } from '../../entries/index.js'
 import { loadCodecs } from '../../storage/codec/codec.js'
@@ -29,13 +31,29 @@ export interface DumpWords extends DirectoryWords {
 
 /** Writes all versions of all cells of a table; with `raw` the delete markers too. */
 export async function dump(table: string, words: DumpWords): Promise<void> {
+  const { output: file } = words
+  if (file === undefined) {
+    await dumpTo(new Output(false), table, words)
+    return
+  }
+  const stream = createWriteStream(file, { flags: 'wx', mode: 0o600 })
+  await once(stream, 'open')
+  const ended = finished(stream)
+  try {
+    await Promise.race([ended, dumpTo(new Output(false, stream), table, words)])
+    stream.end()
+    await ended
+  } catch (error) {
+    // What is written is no dump of the table, and would stand in the way of the next attempt.
+    stream.destroy()
+    await ended.catch(() => undefined)
+    await rm(file)
+    throw error
+  }
+}
+
+async function dumpTo(output: Output, table: string, words: DumpWords): Promise<void> {
   const { format, raw, from, to } = words
-  const stream =
-    words.output === undefined
-      ? process.stdout
-      : createWriteStream(words.output, { flags: 'wx', mode: 0o600 })
-  if (words.output !== undefined) await once(stream, 'open')
-  const output = new Output(false, stream)
   const progress = new Progress('dumping')
   let cells = 0
   await looking(words, async (database) => {
@@ -54,9 +72,6 @@ export async function dump(table: string, words: DumpWords): Promise<void> {
       progress.show(() => `${cells} cells`)
     }
   }).finally(() => progress.end())
-  if (stream === process.stdout) return
-  stream.end()
-  await once(stream, 'close')
 }
 
 /** Options of `cellar load`. */

@@ -3,6 +3,7 @@
  *
  * Results go to the standard output, and everything else to the standard error.
  */
+import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { toJson } from '../../server/database/json.js'
 
@@ -25,7 +26,8 @@ export class Output {
   /** Writes a line; resolves when the reader has room for the next. */
   async line(text: string): Promise<void> {
     if (this.stream.write(`${text}\n`)) return
-    await new Promise((resolve) => this.stream.once('drain', resolve))
+    if (this.stream.errored) throw this.stream.errored
+    await once(this.stream, 'drain')
   }
 
   /** Writes a value as JSON on one line. */

@@ -3,12 +3,13 @@
  *
  * @runs long
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Database } from '../../../src/entries/index.js'
 import { generatorOf } from '../../crash/recovery.js'
-import { cellar, temporary } from './support.js'
+import { cellar, cli, temporary } from './support.js'
 
 const home = temporary(t)
 const seed = Number(process.env['CELLAR_SEED'] ?? 1)
@@ -96,4 +97,30 @@ void t.test('text that is no dump is refused with its line', async (t) => {
   }
   t.equal((await cellar('load', join(home, 'absent'), '-d', target)).status, 2)
   t.equal((await cellar('count', 't', '-d', target)).out, '0\n')
+})
+
+void t.test('a dump that fails leaves no file, and says so with its exit code', async (t) => {
+  const directory = join(home, 'long')
+  const database = await Database.open(directory)
+  const table = await database.createTable('t', { families: { f: {} } })
+  await table.put({ row: 'r', cells: { 'f:q': 'x'.repeat(1 << 20) } })
+  await database.close()
+  const file = join(home, 'partial.json')
+  t.equal((await cellar('dump', 'absent', '-o', file, '-d', directory)).status, 2)
+  t.equal(existsSync(file), false)
+  const words = `${process.execPath} ${cli} dump t -d ${directory}`
+  const run = (script: string): Promise<[status: number | null, complaint: string]> =>
+    new Promise((resolve) => {
+      const child = execFile('sh', ['-c', script], (_, _out, complaint) => {
+        resolve([child.exitCode, complaint])
+      })
+    })
+  const [status, complaint] = await run(`ulimit -f 64; ${words} -o ${file}`)
+  t.equal(status, 5, complaint)
+  t.match(complaint, /^cellar: EFBIG/)
+  t.equal(existsSync(file), false)
+  if (!existsSync('/dev/full')) return
+  const [full, reason] = await run(`${words} > /dev/full`)
+  t.equal(full, 5)
+  t.match(reason, /^cellar: ENOSPC[^\n]*\n$/)
 })
