@@ -31,6 +31,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
   ERR_CORRUPTION: ExitCode.cannotOpen,
   ERR_FORMAT_VERSION: ExitCode.cannotOpen,
   ERR_SERVER: ExitCode.cannotOpen,
+  ERR_MESSAGING_UNAVAILABLE: ExitCode.cannotOpen,
   ERR_LOCKED: ExitCode.inUse,
   ERR_NO_SPACE: ExitCode.system,
   ERR_READ_ONLY: ExitCode.system,
@@ -39,9 +40,14 @@ const byErrorCode: Readonly<Record<string, number>> = {
   ERR_FORBIDDEN: ExitCode.system,
 }
 
+/** Codes of failures that another word on the command line does not mend. */
+const systemCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'])
+
 /** The exit code of an error that ends a verb. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CellarError) return byErrorCode[error.code] ?? ExitCode.problems
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (code !== undefined && systemCodes.has(code)) return ExitCode.system
   // A file that the caller names and that the system refuses.
-  return (error as NodeJS.ErrnoException).syscall === undefined ? ExitCode.problems : ExitCode.usage
+  return syscall === undefined ? ExitCode.problems : ExitCode.usage
 }

@@ -3,7 +3,7 @@
  * remote server. It writes nothing.
  */
 import { readFile } from 'node:fs/promises'
-import type { Result } from '../api/index.js'
+import { invalidArgument, type Result } from '../api/index.js'
 import { Database } from '../entries/index.js'
 import { MessagingClient } from '../server/index.js'
 import { decodeMessageId, type ConsumerPosition, type TopicId } from '../systems/messaging/index.js'
@@ -67,9 +67,9 @@ export async function showMessaging(
   words: MessagingWords,
 ): Promise<void> {
   const limit = /^[1-9][0-9]{0,14}$/.test(words.limit) ? Number(words.limit) : NaN
-  if (Number.isNaN(limit)) throw new Error(`limit must be above 0, got '${words.limit}'`)
+  if (Number.isNaN(limit)) throw invalidArgument(`limit must be above 0, got '${words.limit}'`)
   if (!Object.hasOwn(views, name)) {
-    throw new Error(`no view '${name}'; there are ${Object.keys(views).join(', ')}`)
+    throw invalidArgument(`no view '${name}'; there are ${Object.keys(views).join(', ')}`)
   }
   const { url, directory } = words
   let lines: AsyncIterable<string>
@@ -77,10 +77,10 @@ export async function showMessaging(
   else {
     const [namespace, own] = topic?.split(':') ?? []
     if (own === undefined && name !== 'topics') {
-      throw new Error(`'${name}' of a server is of one topic: namespace:topic`)
+      throw invalidArgument(`'${name}' of a server is of one topic: namespace:topic`)
     }
     const { ofServer } = views[name]
-    if (ofServer === undefined) throw new Error(`'${name}' is a view of directories`)
+    if (ofServer === undefined) throw invalidArgument(`'${name}' is a view of directories`)
     const client = new MessagingClient({ url, token: await tokenOf(words) })
     lines = ofServer(client, limit, { namespace, topic: own })
   }

@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { invalidArgument } from '../api/index.js'
 import { Database } from '../entries/index.js'
 import {
   describeRow,
@@ -101,7 +102,7 @@ function numberOf(given: Given, name: string): number {
   const text = String(given[name])
   if (/^[0-9]{1,15}$/.test(text)) return Number(text)
   const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-  throw new Error(`${option} must be a whole number, got '${text}'`)
+  throw invalidArgument(`${option} must be a whole number, got '${text}'`)
 }
 
 /** An option: its flags, its description, and its default. */
@@ -172,7 +173,7 @@ async function runImport(
   file: string,
 ): Promise<void> {
   const { format } = given
-  if (format !== 'json' && format !== 'json_lines') throw new Error(`no format '${format}'`)
+  if (format !== 'json' && format !== 'json_lines') throw invalidArgument(`no format '${format}'`)
   const source = file === '-' ? process.stdin : createReadStream(file)
   const counts = await importRecords(manager.types, table, source, {
     format: format === 'json' ? 'object' : 'lines',

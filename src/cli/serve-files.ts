@@ -61,12 +61,12 @@ async function principalsOf({ access }: SecretFiles, warn: Warn): Promise<readon
   try {
     json = JSON.parse(await readSecret(access, warn))
   } catch (cause) {
-    throw new Error(`${access}: ${(cause as Error).message}`, { cause })
+    throw invalidArgument(`${access}: ${(cause as Error).message}`)
   }
   const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
   const principals = isObject ? accessOptions.read(json as object).principals : json
   if (Array.isArray(principals)) return principals as readonly Principal[]
-  throw new Error(`${access} has no array of principals`)
+  throw invalidArgument(`${access} has no array of principals`)
 }
 
 async function tlsOf(

@@ -178,6 +178,12 @@ async function verified(
   return verificationToJson(await Database.verify(directory, options))
 }
 
+/** The port of the command line; an empty word, as of an unset variable, is none. */
+function parsePort(word: string): number {
+  if (/^[0-9]{1,5}$/.test(word)) return Number(word)
+  throw invalidArgument(`--port must be a number from 0 to 65535, got '${word}'`)
+}
+
 /** Serves until SIGINT or SIGTERM; requests in progress are answered before it ends. */
 export async function serve(options: ServeOptions): Promise<void> {
   const { directory, host, port, allowHost } = options
@@ -197,7 +203,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   const { chunkBytes, hosts = [], ...limits } = file.server
   const names = [...hosts, ...allowHost]
-  const own = { host, port: Number(port), hosts: names, token, principals }
+  const own = { host, port: parsePort(port), hosts: names, token, principals }
   const serverOptions = { ...limits, ...own, ...(tls !== undefined && { tls }) }
   // Invalid options must fail before the directory is created.
   serverSettings(serverOptions)

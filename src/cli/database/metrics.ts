@@ -1,5 +1,6 @@
 /** `cellar metrics`: the figures of a directory, or of a server that runs, for Prometheus. */
 import { figuresText } from '../../metrics/index.js'
+import { serverClient } from '../../server/database/client.js'
 import { tokenOf } from '../messaging-cli.js'
 import type { LookingWords } from './looking.js'
 import { looking } from './open.js'
@@ -19,10 +20,5 @@ export async function showMetrics(words: LookingWords): Promise<void> {
 }
 
 async function fetchMetrics(url: string, token: string | undefined): Promise<string> {
-  const headers: Record<string, string> =
-    token === undefined ? {} : { authorization: `Bearer ${token}` }
-  const response = await fetch(new URL('/metrics', url), { headers })
-  const text = await response.text()
-  if (response.ok) return text
-  throw new Error(`${url} answers ${response.status}: ${text.slice(0, 200)}`)
+  return serverClient(url, token, '').call('GET', '/metrics', (body) => body.toString('utf8'))
 }

@@ -1,6 +1,6 @@
 /** A database behind a server, for the verbs of the command. */
-import { ErrorCode, type TableDescription } from '../../api/index.js'
-import { HttpClient } from '../../http/client.js'
+import { declareOptions, ErrorCode, type TableDescription } from '../../api/index.js'
+import { connectionDeclarations, HttpClient } from '../../http/client.js'
 import { ServerErrorCode } from '../../http/errors.js'
 import type { BackupRequest, CompactRequest } from './routes.js'
 import type {
@@ -13,21 +13,25 @@ import type {
   TablesView,
 } from './views.js'
 
+const connectionOptions = declareOptions('a server', connectionDeclarations)
+
+/** A client for one path of a server. `ERR_INVALID_ARGUMENT` for an address that is none. */
+export function serverClient(url: string, token: string | undefined, path: string): HttpClient {
+  return new HttpClient(connectionOptions.read({ url, token }), {
+    path,
+    codes: { ...ErrorCode, ...ServerErrorCode },
+    unavailable: ServerErrorCode.failed,
+    malformed: ServerErrorCode.failed,
+  })
+}
+
 /** Asks a server with the routes of `databaseRoutes`. */
 export class RemoteDatabase implements DatabaseView {
   readonly #client: HttpClient
 
   /** `ERR_INVALID_ARGUMENT` for an address that is none. */
   constructor(url: string, token: string | undefined) {
-    this.#client = new HttpClient(
-      { url, token, fetch: undefined },
-      {
-        path: '/database',
-        codes: { ...ErrorCode, ...ServerErrorCode },
-        unavailable: ServerErrorCode.failed,
-        malformed: ServerErrorCode.failed,
-      },
-    )
+    this.#client = serverClient(url, token, '/database')
   }
 
   tables(): Promise<TablesView> {

@@ -72,6 +72,7 @@ void t.test('a server with options that would be misunderstood does not start', 
     [{ host: '0.0.0.0' }, /needs a token/],
     [{ tokenFile: file('x\n') }, /8 characters/],
     [{ port: 'x' }, /port/],
+    [{ port: '' }, /port/],
     [{ access: file('null') }, /no array of principals/],
     [{ access: file('{') }, /\.json: /],
     [{ access: file('{"principal":[]}') }, /principal/],
@@ -84,6 +85,25 @@ void t.test('a server with options that would be misunderstood does not start', 
   t.equal(status, 2)
   t.match(complaint, "'Disk' is invalid")
   t.equal(existsSync(path), false, 'and makes no directory')
+})
+
+void t.test('wrong words and servers that are away have their exit codes', async (t) => {
+  const access = join(directory, 'broken.json')
+  writeFileSync(access, '{')
+  const away = ['--url', 'http://127.0.0.1:1']
+  for (const [words, wanted] of [
+    [['messaging', 'topics', '--limit', '0'], 2],
+    [['messaging', 'bogus'], 2],
+    [['messaging', 'messages', ...away], 2],
+    [['messaging', 'topics', ...away], 3],
+    [['metrics', ...away], 3],
+    [['metrics', '--url', 'nowhere'], 2],
+    [['tables', '--url', 'nowhere'], 2],
+    [['serve', '-d', join(directory, 'none'), '--access', access], 2],
+  ] as const) {
+    const { status, complaint } = await cellar(...words)
+    t.equal(status, wanted, `${words.join(' ')}: ${complaint}`)
+  }
 })
 
 void t.test('looking into a directory makes nothing', async (t) => {
