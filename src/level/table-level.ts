@@ -55,6 +55,8 @@ interface PrivateOptions extends Formats {
   readonly sync?: boolean
 }
 
+type ClearOptions = KeyRange & PrivateOptions & { readonly limit: number }
+
 /** An unchecked operation of a batch, as the caller passes it. */
 interface PublicOperation {
   readonly type?: unknown
@@ -102,6 +104,8 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   readonly #deletion: readonly Mutation[]
   #table!: Table
   #database!: LevelDatabase
+  /** Calls of `clear` that run: the close waits for them. */
+  readonly #clears = new Set<Promise<void>>()
 
   /**
    * A Level over an open database, which the caller closes, or over one that an opener opens and
@@ -248,6 +252,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
 
   /** @internal */
   async _close(): Promise<void> {
+    await Promise.allSettled(this.#clears)
     // A Level whose open failed has no database.
     const database: LevelDatabase | undefined = this.#database
     if (this.#setup.isOwn) await database?.close()
@@ -334,7 +339,13 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   }
 
   /** @internal Deletes the rows that exist at the call, page by page; not atomic. */
-  async _clear(options: KeyRange & PrivateOptions & { readonly limit: number }): Promise<void> {
+  async _clear(options: ClearOptions): Promise<void> {
+    const run = this.#clear(options)
+    this.#clears.add(run)
+    await run.finally(() => this.#clears.delete(run))
+  }
+
+  async #clear(options: ClearOptions): Promise<void> {
     const column = this.#column
     const pages = this.#pages(options)
     let left = options.limit < 0 ? Infinity : options.limit

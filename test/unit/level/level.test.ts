@@ -276,3 +276,15 @@ void t.test('a key that begins with a zero byte has one byte less', async (t) =>
   t.equal(await level.get(key, { keyEncoding: 'buffer' }), 'w')
   await level.close()
 })
+
+void t.test('the close waits for clear', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const level = new CellarLevel('/d', { database: { fileSystem } })
+  await level.batch(Array.from({ length: 3000 }, (_, i) => batchPutText(String(i))))
+  const cleared = level.clear()
+  await level.close()
+  await cleared
+  await level.open()
+  t.strictSame(await level.keys().all(), [])
+  await level.close()
+})
