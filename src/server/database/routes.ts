@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   boolean,
+  checkArray,
   CellarError,
   declareOptions,
   ErrorCode,
@@ -197,18 +198,30 @@ const scanQuery = {
   ...{ from: text, to: text, prefix: text, limit: text, reversed: flag, raw: flag },
 }
 
-function readWords({ columns, ...words }: Call['query']): ReadWords {
+/** A misspelt parameter would otherwise be as one that is not given. */
+function checkNames(query: Call['query'], declared: object): void {
+  const unknown = Object.keys(query).find((name) => !Object.hasOwn(declared, name))
+  if (unknown === undefined) return
+  const known = Object.keys(declared).join(', ')
+  throw invalidArgument(`unknown parameter ${shown(unknown)}; there are: ${known}`)
+}
+
+function readWords(query: Call['query'], declared: object = readQuery): ReadWords {
+  checkNames(query, declared)
+  const { columns, ...words } = query
   if (columns === undefined) return words
+  let given: unknown
   try {
-    return { ...words, columns: JSON.parse(columns) as string[] }
+    given = JSON.parse(columns)
   } catch {
     throw invalidArgument('columns must be JSON')
   }
+  return { ...words, columns: checkArray(given as string[], 'columns') }
 }
 
-function scanWords({ reversed, raw, ...words }: Call['query']): ReadWords {
-  const flags = { reversed: reversed === 'true', raw: raw === 'true' }
-  return { ...readWords(words), ...flags }
+function scanWords(query: Call['query']): ReadWords {
+  const flags = { reversed: query.reversed === 'true', raw: query.raw === 'true' }
+  return { ...readWords(query, scanQuery), ...flags }
 }
 
 type Answer = (call: Call) => object | null | undefined | Promise<object | null>

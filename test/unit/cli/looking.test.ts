@@ -76,6 +76,11 @@ void t.test('verbs show what the database holds, also while it is open', async (
   t.match(there, { sound: true, problems: [], directory })
   t.match((await cellar('verify', '--url', url)).out, `${directory} is sound`)
   t.equal((await cellar('count', 'nope', '--url', url)).status, 2)
+  for (const query of ['columns=null', 'columns=5', 'columns=[', 'limt=1']) {
+    const answer = await fetch(`${url}/database/tables/users/rows?${query}`)
+    t.equal(answer.status, 400, query)
+    t.match(await answer.json(), { code: 'ERR_INVALID_ARGUMENT' })
+  }
   await server.close()
   t.equal((await cellar('tables', '--url', url)).status, 3, 'a server that is away')
   await database.close()
