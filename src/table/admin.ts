@@ -285,7 +285,10 @@ export class Admin implements BackendAdmin {
     return this.listSnapshots(pattern).filter(matches(table, (snapshot) => snapshot.table))
   }
 
-  /** Creates a table from a snapshot, by links. `ERR_SNAPSHOT_NOT_FOUND`, `ERR_TABLE_EXISTS`. */
+  /**
+   * Creates a table from a snapshot, by links. Views from before see no rows of it.
+   * `ERR_SNAPSHOT_NOT_FOUND`, `ERR_TABLE_EXISTS`.
+   */
   async cloneSnapshot(name: string, table: string): Promise<EmbeddedTable> {
     this.#lifecycle.checkWritable()
     checkSnapshotName(name)
@@ -295,7 +298,8 @@ export class Admin implements BackendAdmin {
 
   /**
    * Restores the options, families and rows of the snapshot's table. The table need not be
-   * disabled, and is created again if it was dropped. `ERR_SNAPSHOT_NOT_FOUND`.
+   * disabled, and is created again if it was dropped. Running scans continue; views from before no
+   * longer see the rows. `ERR_SNAPSHOT_NOT_FOUND`.
    */
   async restoreSnapshot(name: string): Promise<EmbeddedTable> {
     this.#lifecycle.checkWritable()

@@ -286,6 +286,11 @@ export class Store {
     this.kept.keep(readPoint, this.sources)
   }
 
+  /** As {@link keepSources}, for a read point that sees no cell of the store. */
+  keepNothing(readPoint: number): void {
+    this.kept.keep(readPoint, { ...this.sources, ...flattenTables([[]]) })
+  }
+
   /** As {@link keepSources}; also pins a memtable that is about to be replaced. */
   keepMemtable(readPoint: number, slot: MemtableSlot): void {
     this.keepSources(readPoint)

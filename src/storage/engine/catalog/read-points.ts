@@ -178,6 +178,17 @@ export class ReadPoints {
     }
   }
 
+  /**
+   * Called when a store with the cells of another one comes into use. Open read points see none of
+   * them: compactions of the other store may have dropped what they would have to see.
+   */
+  storeFilled(store: Store): void {
+    for (const [readPoint, point] of this.open) {
+      store.keepNothing(readPoint)
+      point.stores.add(store)
+    }
+  }
+
   private closeSequence(sequence: number): void {
     const { sequences, bySequence } = this
     bySequence.delete(sequence)

@@ -93,7 +93,7 @@ export class TableSnapshots {
       const copy = this.copyOf(source, tableName)
       const filesAdded = await this.shareAll(source, copy)
       await this.ddl.publish({ tablesCreated: [copy], filesAdded }, copy)
-      return this.ddl.install(copy)
+      return this.install(copy)
     })
   }
 
@@ -113,7 +113,7 @@ export class TableSnapshots {
       const change = table === undefined ? { tablesCreated: [copy] } : { tablesAltered: [copy] }
       await this.ddl.publish({ ...change, filesAdded }, copy)
       if (table !== undefined) this.ddl.forget(table, () => true)
-      return this.ddl.install(copy)
+      return this.install(copy)
     })
   }
 
@@ -141,6 +141,13 @@ export class TableSnapshots {
       families: families.map((family) => ({ ...family, storeId: versions.allocateId() })),
       options,
     }
+  }
+
+  /** Puts a table with the files of a snapshot into use. */
+  private install(copy: TableDefinition): TableState {
+    const table = this.ddl.install(copy)
+    for (const { store } of table.families) this.engine.readPoints.storeFilled(store)
+    return table
   }
 
   /** Links the files of a snapshot for the stores of `copy`, which has the same families. */

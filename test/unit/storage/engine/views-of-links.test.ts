@@ -61,6 +61,36 @@ function contentOf(table: EmbeddedTable, snapshot: ReturnType<Database['snapshot
   return found
 }
 
+for (const name of ['clone', 'restore']) {
+  void t.test(`a view from before a ${name} sees none of its rows`, async (t) => {
+    const test = await TestDatabase.open()
+    const { database } = test
+    const source = await database.createTable('t', { families })
+    await fill(source, 0)
+    await database.flush()
+    const before = database.snapshot()
+    await fill(source, 10)
+    await database.compact('t', { major: true })
+    await database.admin.snapshot('s', 't')
+    const same = database.snapshot()
+    const table = await ways[name](test)
+    const after = database.snapshot()
+    const content = contentOf(table, after)
+    t.ok(content.length > 60)
+    const none = Array.from({ length: 30 }, (_, i) => `${i}: undefined undefined`)
+    for (const round of [1, 2]) {
+      t.strictSame(contentOf(table, before), none, 'not the part that no compaction has dropped')
+      t.strictSame(contentOf(table, same), none, 'also at the sequence of the change')
+      t.strictSame(contentOf(table, after), content)
+      await fill(table, round)
+      await database.flush()
+      await database.compact(table.name, { major: true })
+    }
+    for (const view of [before, same, after]) view.close()
+    await test.close()
+  })
+}
+
 const tablesOf = (fileSystem: FileSystem): string[] =>
   fileSystem.listSync('/database').filter((file) => /\.(sst|val)$/.test(file))
 
