@@ -56,7 +56,7 @@ export class RowChanges {
 
   /** The row as this transaction sees it. REQUIRES that the row was read. */
   current(): object | undefined {
-    const row = this.handle.rows.key.decode(this.#row) as Record<string, unknown>
+    const row = this.handle.rows.key.decode(Buffer.from(this.#row)) as Record<string, unknown>
     let isThere = false
     for (const column of this.handle.rows.columns) {
       const value = this.valueOf(column)
@@ -93,10 +93,11 @@ export class RowChanges {
     return [{ table: this.handle.table, row: this.#row, mutations }]
   }
 
+  /** A copy of the stored value, since callers may change the bytes that they get. */
   #storedOf(column: TypedColumn): Buffer | undefined {
     const write = this.#writes.get(column.name)
-    if (write !== undefined)
-      return write.stored === undefined ? undefined : Buffer.from(write.stored)
-    return this.#found?.isEmpty === false ? this.#found.value(column.column) : undefined
+    const found = this.#found?.isEmpty === false ? this.#found : undefined
+    const stored = write === undefined ? found?.value(column.column) : write.stored
+    return stored && Buffer.from(stored)
   }
 }

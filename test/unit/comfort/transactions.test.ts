@@ -275,3 +275,38 @@ onBackends('increments of transactions add up, and give an order back', async (t
     code,
   )
 })
+
+const files = defineTable({
+  name: 'files',
+  key: { id: 'bytes' },
+  columns: { content: 'bytes', note: 'utf8' },
+})
+
+onBackends('what a transaction gave may be changed in place', async (t, db) => {
+  const table = await files.open(db)
+  const id = Buffer.from('a')
+  const content = async (): Promise<string> => String((await table.get({ id }))?.content)
+  await table.put({ id, content: Buffer.from('hello') })
+  const updated = await table.update({ id }, (row) => {
+    row!.content![0] = 0x48
+    return row
+  })
+  t.equal(String(updated?.content), 'Hello')
+  t.equal(await content(), 'Hello', 'the change is written')
+  const attempts = await transaction(
+    db,
+    async (tx) => {
+      const row = (await tx.get(table, { id }))!
+      row.content![1] = 0x45
+      t.equal(String((await tx.get(table, { id }))?.content), 'Hello', 'a get gives its own bytes')
+      tx.put(table, row)
+      row.content!.fill(0)
+      row.id[0] = 0x62
+      return 1
+    },
+    { attemptsMax: 1 },
+  )
+  t.equal(attempts, 1)
+  t.equal(await content(), 'HEllo')
+  t.equal(await table.count(), 1)
+})
