@@ -11,6 +11,7 @@
  * because rows that others add to a range cannot be checked.
  */
 import { checkObject, readArguments, shown } from '../../base/arguments.js'
+import { copyArguments } from '../../base/copy-arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { declareOptions, integer, unchecked, type OptionsOf } from '../../base/options.js'
 import { seededRandom } from '../../base/random.js'
@@ -89,7 +90,7 @@ export class Transaction {
     options: Omit<TypedPutOptions, 'durability'> = {},
   ): void {
     const { row: bytes, writes } = rowsOf(table).writesOf(row)
-    this.#changesOf(table, bytes).write(writes, options)
+    this.#changesOf(table, bytes).write(writes, { ...options })
   }
 
   /**
@@ -164,13 +165,13 @@ export class Transaction {
   /** Adds a check of any table. If it does not hold, the transaction fails at once. */
   check(check: AtomicCheck): void {
     this.#checkRunning()
-    this.#ownChecks.push(check)
+    this.#ownChecks.push(copyArguments(check).value)
   }
 
   /** Adds puts and deletes of any table, as of an atomic batch; gets do not see them. */
   mutate(mutation: AtomicMutation): void {
     this.#checkRunning()
-    this.#ownMutations.push(mutation)
+    this.#ownMutations.push(copyArguments(mutation).value)
   }
 
   #changesOf<K extends KeyParts, C extends ColumnsOption>(

@@ -175,7 +175,7 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
     }
   }
 
-  /** The row of an object, and the stored forms of its values. */
+  /** The row of an object, and the stored forms of its values, as they are at the call. */
   writesOf(given: RowInput<K, C>): RowWrites {
     return readArguments(() => {
       const writes: ColumnWrite[] = []
@@ -183,7 +183,7 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
       for (const name in values) {
         const value: unknown = values[name]
         const column = this.#columnOf(name, value)
-        if (column !== undefined) writes.push({ column, stored: column.encode(value) })
+        if (column !== undefined) writes.push({ column, stored: Buffer.from(column.encode(value)) })
       }
       return { row: this.key.encodeFrom(values), writes }
     })

@@ -310,3 +310,26 @@ onBackends('what a transaction gave may be changed in place', async (t, db) => {
   t.equal(await content(), 'HEllo')
   t.equal(await table.count(), 1)
 })
+
+onBackends('a transaction takes its arguments as they are at the call', async (t, db) => {
+  const table = await files.open(db)
+  await table.put({ id: Buffer.from('c'), note: 'checked' })
+  const bytes = (['key', 'value', 'row', 'note', 'checked'] as const).map((text) =>
+    Buffer.from(text),
+  )
+  const [id, content, row, note, checked] = bytes
+  const options = { timestamp: 5 }
+  await transaction(db, (tx) => {
+    tx.put(table, { id, content }, options)
+    tx.mutate({ table: 'files', row, put: { cells: { 'f:note': note } } })
+    tx.check({ table: 'files', row: 'c', column: 'f:note', equals: checked })
+    for (const each of bytes) each.fill(0)
+    options.timestamp = 6
+  })
+  const found = await table.table.scan().all()
+  const shown = found.flatMap((result) =>
+    result.cells().map(({ row, value }) => `${String(row)} ${String(value)}`),
+  )
+  t.strictSame(shown, ['c checked', 'key value', 'row note'])
+  t.equal(found[1].cells()[0].timestamp, 5)
+})
