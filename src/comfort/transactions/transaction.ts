@@ -25,6 +25,7 @@ import type { ColumnOutput, ColumnsOption } from '../typed/columns.js'
 import { countedValue, counterColumn, type CounterName } from '../typed/counters.js'
 import {
   RowForm,
+  writeOptions,
   type KeyOf,
   type RowInput,
   type RowOutput,
@@ -90,7 +91,7 @@ export class Transaction {
     options: Omit<TypedPutOptions, 'durability'> = {},
   ): void {
     const { row: bytes, writes } = rowsOf(table).writesOf(row)
-    this.#changesOf(table, bytes).write(writes, { ...options })
+    this.#changesOf(table, bytes).write(writes, writeOptions.read(options))
   }
 
   /**

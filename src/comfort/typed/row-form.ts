@@ -52,11 +52,18 @@ export type RowInput<K extends KeyParts, C extends ColumnsOption> = KeyValues<K>
 /** A row that was read: its key, and the columns that have a value. */
 export type RowOutput<K extends KeyParts, C extends ColumnsOption> = KeyValues<K> & ColumnOutputs<C>
 
-const putOptions = declareOptions('a typed put', {
+const writeMembers = {
   /** Milliseconds. Default: the time of the engine's clock. */
   timestamp: unchecked<number | bigint>(),
   /** Age at which the values end, from 1. Default: that of the column, else of the family. */
   ttlMilliseconds: integer({ min: 1, default: undefined }),
+}
+
+/** The options of a put that is part of a transaction. */
+export const writeOptions = declareOptions('a put of a transaction', writeMembers)
+
+const putOptions = declareOptions('a typed put', {
+  ...writeMembers,
   /** Default: that of the table. */
   durability: unchecked<DurabilityOption>(),
 })

@@ -333,3 +333,19 @@ onBackends('a transaction takes its arguments as they are at the call', async (t
   t.strictSame(shown, ['c checked', 'key value', 'row note'])
   t.equal(found[1].cells()[0].timestamp, 5)
 })
+
+onBackends('a put of a transaction has the options of a mutation', async (t, db) => {
+  const table = await files.open(db)
+  for (const options of [
+    { ttlMillis: 5 },
+    { durability: 'SKIP_WAL' },
+    { ttlMilliseconds: 0 },
+    null,
+  ]) {
+    const put = transaction(db, (tx) => {
+      tx.put(table, { id: Buffer.from('a'), note: 'n' }, options as never)
+    })
+    await t.rejects(put, { code: ErrorCode.invalidArgument }, JSON.stringify(options))
+  }
+  t.equal(await table.count(), 0)
+})
