@@ -191,6 +191,7 @@ export class SyncScanner extends SyncResultScanner {
     const startedAt = this.#session.times.begin(TimedOperation.scan)
     try {
       for (;;) {
+        if (!this.#session.ended) checkAborted('the scan', this.#session.signal)
         const result = this.#session.next()
         if (startedAt !== 0 && result !== 'pause') endStep(this.#session, startedAt)
         if (result === undefined) return endOfScan

@@ -1,6 +1,7 @@
 /** A scan that fails half-way hands out the rows before the failure, then the failure. */
 import t from 'tap'
 import {
+  ErrorCode,
   FilterBase,
   FilterCode,
   type EmbeddedTable,
@@ -140,4 +141,20 @@ void t.test('a scan whose filter fails at its start keeps no file and no snapsho
       await test.close()
     }
   }
+})
+
+void t.test('an abort ends the scan, synchronous or not', async (t) => {
+  const test = await openRows(50)
+  const table = test.database.table('t')
+  const aborted = { code: ErrorCode.aborted }
+  const signal = AbortSignal.abort()
+  await t.rejects(table.scan({ signal }).all(), aborted)
+  t.throws(() => table.scanSync({ signal }).toArray(), aborted)
+  const controller = new AbortController()
+  const scanner = table.scanSync({ signal: controller.signal, batch: 1 })
+  t.equal(scanner.nextBatch(3).length, 3)
+  controller.abort()
+  t.throws(() => scanner.toArray(), aborted, 'also between two calls')
+  t.equal(scanner.next().done, true, 'the scan is closed')
+  await test.close()
 })
