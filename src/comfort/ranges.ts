@@ -46,14 +46,15 @@ export async function countRows(table: Table, scan: RangeScan = {}): Promise<num
 /**
  * Removes the rows that a scan returns, whole, and resolves to their number. Not atomic: rows are
  * removed in groups, and after an error some are gone. A write to such a row that comes between
- * the scan and the delete is removed too. `ERR_INVALID_ARGUMENT` for a scan without a range, else
- * errors of `Table.scan` and `Table.deleteList`.
+ * the scan and the delete is removed too. `ERR_INVALID_ARGUMENT` for a scan without a range, also
+ * with empty bounds, else errors of `Table.scan` and `Table.deleteList`.
  */
 export async function deleteRange(table: Table, scan: RangeScan): Promise<number> {
   const { startRow, stopRow, prefix } = readArguments(() => ({
     ...checkObject(scan, 'a range', "{ prefix: 'r' }"),
   }))
-  if (startRow === undefined && stopRow === undefined && prefix === undefined) {
+  // An empty bound is none.
+  if ([startRow, stopRow, prefix].every((bound) => bound === undefined || bound?.length === 0)) {
     throw invalidArgument(
       'deleteRange needs a bound: prefix, startRow or stopRow, of a typed table prefix, startKey or ' +
         'stopKey; admin.truncateTable removes all rows',

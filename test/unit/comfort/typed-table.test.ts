@@ -8,6 +8,8 @@ import {
   encodings,
   defineTable,
   type RowOf,
+  deletePrefix,
+  deleteRange,
 } from '../../../src/entries/index.js'
 import type { Encoding } from '../../../src/entries/index.js'
 import type { Database } from '../../../src/api/index.js'
@@ -206,6 +208,10 @@ onBackends('scans, pages and counts by parts of the key', async (t, db) => {
   t.equal(await table.deleteRange({ prefix: { user: 'adam' }, stopKey: { at: days[2] } }), 2)
   t.equal(await table.count({ prefix: { user: 'adam' } }), 3)
   await t.rejects(table.deleteRange({}), { code: invalid, message: /truncateTable/ })
+  const unbounded = { code: invalid, message: /needs a bound/ }
+  await t.rejects(table.deleteRange({ startsWith: { user: '' } }), unbounded)
+  await t.rejects(deletePrefix(table.table, ''), unbounded, 'an empty bound is none')
+  await t.rejects(deleteRange(table.table, { startRow: '', stopRow: Buffer.alloc(0) }), unbounded)
   t.equal(await table.count(), 13)
 })
 
