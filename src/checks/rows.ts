@@ -4,7 +4,7 @@ import { prefixSuccessor, toBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { BytesLike } from '../storage/cell/column-name.js'
 import { checkRowLength } from '../storage/cell/limits.js'
-import type { Scan } from '../api/reads.js'
+import type { RowSpan, Scan } from '../api/reads.js'
 
 /** The row of a get or a mutation: 1 to 32,767 bytes, else `ERR_INVALID_ARGUMENT`. */
 export function rowBytes(row: BytesLike): Uint8Array {
@@ -43,7 +43,8 @@ export interface ScanBounds {
 /** Parses the rows that a scan selects. */
 export function parseBounds(scan: Scan): ScanBounds {
   const reversed = scan.reversed ?? false
-  if (scan.prefix !== undefined) return prefixBounds(scan, scan.prefix, reversed)
+  const { prefix } = scan
+  if (prefix !== undefined) return prefixBounds(scan as RowSpan, prefix, reversed)
   return {
     start: boundBytes(scan.startRow, 'startRow'),
     startInclusive: scan.startInclusive ?? true,
@@ -54,8 +55,9 @@ export function parseBounds(scan: Scan): ScanBounds {
 }
 
 /** Bounds of a prefix: the same rows in both directions, unlike HBase's helper. */
-function prefixBounds(scan: Scan, prefix: BytesLike, reversed: boolean): ScanBounds {
-  if (scan.startRow !== undefined || scan.stopRow !== undefined) {
+function prefixBounds(scan: RowSpan, prefix: BytesLike, reversed: boolean): ScanBounds {
+  const { startRow, startInclusive, stopRow, stopInclusive } = scan
+  if ((startRow ?? startInclusive ?? stopRow ?? stopInclusive) !== undefined) {
     throw invalidArgument('give prefix or startRow and stopRow, not both')
   }
   checkBytesLike(prefix, 'prefix')

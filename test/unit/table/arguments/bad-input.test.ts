@@ -166,6 +166,12 @@ const combinations: readonly Refusal[] = [
   }),
   refused('prefix with startRow', (calls) => calls.scan({ prefix: 'a', startRow: 'a' } as never)),
   refused('prefix with stopRow', (calls) => calls.scan({ prefix: 'a', stopRow: 'b' } as never)),
+  refused('prefix with startInclusive', (calls) =>
+    calls.scan({ prefix: 'a', startInclusive: false } as never),
+  ),
+  refused('prefix with stopInclusive', (calls) =>
+    calls.scan({ prefix: 'a', stopInclusive: true } as never),
+  ),
   refused('raw with a column', (calls) => calls.scan({ raw: true, columns: ['f:q'] })),
   refused('get of an unknown family', (calls) => calls.get({ row: 'r', columns: ['g'] }), noFamily),
   refused('scan of an unknown column', (calls) => calls.scan({ columns: ['g:q'] }), noFamily),
