@@ -23,6 +23,15 @@ export function counterColumn<K extends KeyParts, C extends ColumnsOption>(
   )
 }
 
+/** An amount to add. Throws `ERR_INVALID_ARGUMENT` if it is no value of the column. */
+export function counterAmount(column: TypedColumn, amount: number | bigint): number | bigint {
+  const isBeyond = typeof amount === 'bigint' && !Number.isSafeInteger(Number(amount))
+  if (!isBeyond || column.encoding.name === 'int64') return amount
+  throw invalidArgument(
+    `increment of '${column.name}' by ${amount}: an integer is below 2^53; the encoding int64 takes more`,
+  )
+}
+
 /** The value of a counter as reads return it. */
 export function countedValue<C extends ColumnsOption, N extends keyof C & string>(
   column: TypedColumn,

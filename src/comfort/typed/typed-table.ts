@@ -22,7 +22,7 @@ import { readPage, type Page } from '../pages.js'
 import { countRows, deleteRange } from '../ranges.js'
 import { transaction, type TransactionOptions } from '../transactions/transaction.js'
 import type { ColumnInput, ColumnOutput, ColumnsOption } from './columns.js'
-import { countedValue, counterColumn, type CounterName } from './counters.js'
+import { countedValue, counterAmount, counterColumn, type CounterName } from './counters.js'
 import type {
   KeyOf,
   RowForm,
@@ -226,7 +226,10 @@ export class TypedTable<
     return transaction(this.database, (tx) => tx.update(this, key, change), options)
   }
 
-  /** Adds to a column of integers, in the bytes of a counter. Returns the new value. */
+  /**
+   * Adds to a column of integers, in the bytes of a counter. Returns the new value. A sum beyond
+   * 2^53 is stored all the same; reads of the row then need the encoding `int64`.
+   */
   async increment<N extends CounterName<C>>(
     key: KeyOf<K>,
     name: N,
@@ -236,7 +239,7 @@ export class TypedTable<
     const row = this.rows.row(key)
     return countedValue<C, N>(
       counter,
-      await this.table.incrementColumnValue(row, counter.column, amount),
+      await this.table.incrementColumnValue(row, counter.column, counterAmount(counter, amount)),
     )
   }
 
@@ -321,7 +324,7 @@ export class SyncTypedTable<
     const row = this.rows.row(key)
     return countedValue<C, N>(
       counter,
-      this.table.incrementColumnValueSync(row, counter.column, amount),
+      this.table.incrementColumnValueSync(row, counter.column, counterAmount(counter, amount)),
     )
   }
 

@@ -111,6 +111,8 @@ onBackends('a row comes back as it was put', async (t, db) => {
   )
   t.equal(await table.increment(key, 'count', 2), full.count! + 2)
   t.equal(await table.increment(key, 'total', -1n), 2n ** 63n - 2n)
+  await t.rejects(table.increment(key, 'count', 2n ** 60n), { code: invalid, message: /2\^53/ })
+  t.equal((await table.get(key))?.count, full.count! + 2, 'and the row can be read')
   t.equal(await table.compareAndSet(key, 'page', '/old', 'x'), false)
   t.equal(await table.compareAndSet(key, 'page', '/home', undefined), true)
   t.equal(await table.compareAndSet(key, 'page', undefined, ''), true)
