@@ -74,30 +74,42 @@ function checkMetadata({ properties, path }: SsTableReader, file: FileMetadata):
 }
 
 /**
- * Calls `onCell` for the cells of a block in order, up to the first that is none. Returns the
- * fault, which `onCell` may have thrown.
+ * Calls `onCell` for the cells of a block in order, up to the first that is none. Returns the fault
+ * of that one. Throws what `onCell` throws.
  */
 export function forEachCell(block: Block, onCell: OnCell): CellarError | undefined {
   const place = new EntryPlace()
   const cell = new CellView()
   let at = 0
+  for (let slot = 0; slot < block.count; slot++) {
+    const fault = readCell(block, slot, at, place, cell)
+    if (fault !== undefined) return fault
+    onCell(cell)
+    at = place.valueEnd
+  }
+  return undefined
+}
+
+/** Sets `cell` to the entry at an offset. Returns the fault if that is no cell. */
+function readCell(
+  block: Block,
+  slot: number,
+  at: number,
+  place: EntryPlace,
+  cell: CellView,
+): CellarError | undefined {
   try {
-    for (let slot = 0; slot < block.count; slot++) {
-      if (entryOffset(block, slot) !== at) throw faultOf(block, `slot ${slot} ${at}`, 'another')
-      readEntry(block, at, place)
-      const { keyStart, keyEnd, valueEnd } = place
-      if (!isWellFormedKey(block.buffer, keyStart, keyEnd)) throw faultOf(block, 'a key', 'none')
-      cell.setCell(block.buffer, keyStart, keyEnd, valueEnd)
-      const fault = findStoredFault(cell)
-      if (fault !== undefined) throw faultOf(block, fault.expected, fault.found)
-      onCell(cell)
-      at = valueEnd
-    }
+    if (entryOffset(block, slot) !== at) return faultOf(block, `slot ${slot} ${at}`, 'another')
+    readEntry(block, at, place)
+    const { keyStart, keyEnd, valueEnd } = place
+    if (!isWellFormedKey(block.buffer, keyStart, keyEnd)) return faultOf(block, 'a key', 'none')
+    cell.setCell(block.buffer, keyStart, keyEnd, valueEnd)
+    const fault = findStoredFault(cell)
+    return fault && faultOf(block, fault.expected, fault.found)
   } catch (error) {
     if (isDamage(error)) return error
     throw error
   }
-  return undefined
 }
 
 function faultOf(block: Block, expected: string, found: string): CellarError {
@@ -156,7 +168,10 @@ class LostRuns {
   }
 }
 
-/** Finds every cell of a damaged file that can be read, in order, and yields after each block. */
+/**
+ * Finds every cell of a damaged file that can be read, in order, and yields after each block.
+ * Throws what `onCell` throws.
+ */
 export function* surveyTable(
   reader: SsTableReader,
   values: ValueFiles,
@@ -177,16 +192,23 @@ export function* surveyTable(
       onCell(resolved)
       runs.read(resolved)
     }
-    try {
-      if (forEachCell(reader.readBlockSync(index), take) !== undefined) runs.miss(start, end)
-    } catch (error) {
-      if (!isDamage(error)) throw error
-      runs.miss(start, end)
-    }
+    const block = readBlock(reader, index)
+    // An error of `onCell` is no damage of the file: it ends the survey.
+    if (block === undefined || forEachCell(block, take) !== undefined) runs.miss(start, end)
     yield
   }
   runs.endRun(file.lastKey)
   return { entriesRead: runs.entriesRead, lost: runs.lost }
+}
+
+/** Reads a block; undefined if it is damaged. */
+function readBlock(reader: SsTableReader, index: number): Block | undefined {
+  try {
+    return reader.readBlockSync(index)
+  } catch (error) {
+    if (isDamage(error)) return undefined
+    throw error
+  }
 }
 
 /** Puts the value of a value file into the cell. False if it cannot be read. */
