@@ -440,8 +440,9 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    *
    * `ERR_NOT_A_DATABASE`, `ERR_FORMAT_VERSION` if a newer version wrote the files,
    * `ERR_MISSING_PACKAGE` for a codec that is not installed, `ERR_LOCKED` if a writer changes the
-   * directory faster than it can be read, `ERR_ABORTED`, `ERR_INVALID_ARGUMENT`. Damage is part of
-   * the result, and so are files that the system cannot read.
+   * directory faster than it can be read, `ERR_IO` if the process has too many open files or the
+   * system lacks memory, `ERR_ABORTED`, `ERR_INVALID_ARGUMENT`. Damage is part of the result, and
+   * so are files that the system cannot read.
    */
   static async verify(directory: string, options: VerifyOptions = {}): Promise<Verification> {
     const given = readArguments(() => {
@@ -459,8 +460,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    *
    * `ERR_NOT_A_DATABASE`, `ERR_CORRUPTION` if there is no manifest, `ERR_FORMAT_VERSION`,
    * `ERR_MISSING_PACKAGE` for a codec that is not installed, `ERR_LOCKED` if a writer changes the
-   * directory faster than it can be read, `ERR_INVALID_ARGUMENT`, also for a `file` that the
-   * manifest does not name.
+   * directory faster than it can be read, `ERR_IO`, `ERR_INVALID_ARGUMENT`, also for a `file` that
+   * the manifest does not name.
    */
   static async inspect(directory: string, options: InspectOptions = {}): Promise<Inspection> {
     const given = readArguments(() => {

@@ -38,6 +38,14 @@ export function systemCode(cause: unknown): string | undefined {
   return typeof cause.code === 'string' ? cause.code : undefined
 }
 
+/** Codes of systems that have no memory or no descriptor for a call. */
+const shortages: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'ENOMEM'])
+
+/** Whether the system had no memory or no descriptor for a call: that says nothing of the file. */
+export function isShortage({ cause }: CellarError): boolean {
+  return shortages.has(systemCode(cause))
+}
+
 /** Makes an error with the `code` and the wording of the operating system. */
 export function syntheticError(code: string): Error & { code: string } {
   const error = new Error(`${code}: ${descriptions[code] ?? 'system error'}`)

@@ -1,5 +1,6 @@
 /** The results of a verification and of a salvage, as data. */
 import { CellarError, ErrorCode } from '../../../base/errors.js'
+import { isShortage } from '../../fs/errors.js'
 
 /** Rows that may have lost cells, both bounds included. */
 export interface LostRows {
@@ -78,10 +79,11 @@ export function problemOf(error: unknown, file: string, kind: Problem['kind']): 
   }
 }
 
-/** Whether an error tells of damage, and not of a mistake or of a newer format. */
+/** Whether an error tells of damage, and not of a mistake, a newer format or a lack of memory. */
 export function isDamage(error: unknown): error is CellarError {
   if (!(error instanceof CellarError)) return false
-  return error.code === ErrorCode.corruption || error.code === ErrorCode.io
+  if (error.code === ErrorCode.io) return !isShortage(error)
+  return error.code === ErrorCode.corruption
 }
 
 /** Something that a salvage could not save. */

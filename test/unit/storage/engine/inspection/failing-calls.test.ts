@@ -66,3 +66,17 @@ for (const [name, work] of Object.entries(works)) {
     }
   })
 }
+
+void t.test('too many open files are no damage', async (t) => {
+  const fileSystem = await damaged()
+  const armed = (): FaultyFileSystem => {
+    fileSystem.arm({ failAt: 1, errno: 'EMFILE', only: ({ kind }) => kind === 'open' })
+    return fileSystem
+  }
+  const failure = { code: 'ERR_IO', message: /EMFILE/ }
+  await t.rejects(Database.verify(directory, { fileSystem: armed() }), failure)
+  await t.rejects(works.repair(armed()), failure)
+  await t.rejects(works.salvage(armed()), failure)
+  fileSystem.disarm()
+  t.equal(fileSystem.statSync('/saved'), undefined)
+})
