@@ -21,20 +21,30 @@ type FeedParts = Parameters<typeof readMutations>[0] & Pick<OpenedParts, 'catalo
  * although a generator only runs at the first request.
  */
 export function changes(parts: FeedParts, options: ChangeOptions): AsyncGenerator<Change, void> {
-  return follow(parts, options, parts.readPoints.lastSequence)
+  const ended = new AbortController()
+  const feed = follow(parts, options, parts.readPoints.lastSequence, ended.signal)
+  const end = feed.return.bind(feed)
+  // Without the signal, a feed that waits would only end behind the next mutation.
+  feed.return = (value) => {
+    ended.abort()
+    return end(value)
+  }
+  return feed
 }
 
 async function* follow(
   parts: FeedParts,
   options: ChangeOptions,
   last: number,
+  ended: AbortSignal,
 ): AsyncGenerator<Change, void> {
   parts.lifecycle.checkOpen()
   const settings = changeOptions.read(options)
   checkNames(parts, settings)
   const decoder = new ChangeDecoder(parts, settings)
   const span = spanOfFeed(settings, last)
-  for await (const mutation of readMutations(parts, span, settings.durability, settings.signal)) {
+  const { durability, signal } = settings
+  for await (const mutation of readMutations(parts, span, durability, signal, ended)) {
     const change = decoder.decode(mutation)
     if (change.cells.length > 0 || settings.emptyChanges) yield change
   }

@@ -46,12 +46,16 @@ interface Span {
   readonly to: number
 }
 
-/** Yields mutations until the end, an abort, or the return of the caller; see the file header. */
+/**
+ * Yields mutations until the end, an abort, or the return of the caller; see the file header. A
+ * feed that waits for a mutation ends when `ended` aborts.
+ */
 export async function* readMutations(
   parts: FeedParts,
   span: Span,
   durability: 'SYNC_WAL' | 'FSYNC_WAL',
   signal: AbortSignal | undefined,
+  ended: AbortSignal,
 ): AsyncGenerator<LoggedMutation, void> {
   const { directory, fileSystem, log } = parts
   const { databaseId } = parts.versions
@@ -87,7 +91,8 @@ export async function* readMutations(
       // After an older segment that was not durable there is more to read.
       if (reader.fileNumber !== log.segments.at(-1)!.fileNumber) continue
       if (lastSequence >= span.to) return
-      await untilAborted(written, signal)
+      await untilAborted(written, signal === undefined ? [ended] : [ended, signal])
+      if (ended.aborted) return
     }
   } finally {
     reader?.close()
@@ -153,18 +158,17 @@ function check({ lifecycle }: FeedParts, signal: AbortSignal | undefined): void 
   lifecycle.checkOpen()
 }
 
-/** Resolves with the promise, or when the signal aborts. */
+/** Resolves with the promise, or when one of the signals aborts. */
 async function untilAborted(
   promise: Promise<void>,
-  signal: AbortSignal | undefined,
+  signals: readonly AbortSignal[],
 ): Promise<void> {
-  if (signal === undefined) return promise
   let stop: (() => void) | undefined
   const stopped = new Promise<void>((resolve) => {
     stop = resolve
-    signal.addEventListener('abort', stop, { once: true })
-    if (signal.aborted) resolve()
+    for (const signal of signals) signal.addEventListener('abort', stop, { once: true })
+    if (signals.some(({ aborted }) => aborted)) resolve()
   })
   await Promise.race([promise, stopped])
-  signal.removeEventListener('abort', stop!)
+  for (const signal of signals) signal.removeEventListener('abort', stop!)
 }

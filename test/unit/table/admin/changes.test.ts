@@ -222,6 +222,22 @@ void t.test('a feed ends by its signal, by the close, and with mistakes', async 
   t.throws(() => database.changes(), { code: 'ERR_CLOSED' })
 })
 
+void t.test('a return ends a feed that waits for a mutation', async (t) => {
+  const test = await TestDatabase.open()
+  const { database } = test
+  const table = await makeTable(database)
+  const feed = database.changes({ fromSequence: 1 })
+  await fill(table, 1, 'x')
+  t.equal((await feed.next()).done, false)
+  const waiting = feed.next()
+  // The feed has read the log to its end by then.
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  t.same(await feed.return(), { done: true, value: undefined })
+  t.same(await waiting, { done: true, value: undefined })
+  t.same(await feed.next(), { done: true, value: undefined })
+  await test.close()
+})
+
 void t.test('dropped tables leave no trace, and SKIP_WAL none either', async (t) => {
   const test = await TestDatabase.open()
   const { database } = test
