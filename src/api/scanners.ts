@@ -44,7 +44,11 @@ export abstract class SyncResultScanner extends SyncRows<Result> {
    */
   abstract nextBatch(count: number): Result[]
 
-  /** Ends the scan early. */
+  /**
+   * Ends the scan early, as the end of a `for…of` or `using` does. Without it, a scan that is not
+   * read to its end keeps its files on the disk until the database is closed. Only a scan with
+   * promises is also closed when it is garbage.
+   */
   abstract close(): void
 
   return(): IteratorReturnResult<undefined> {
