@@ -76,8 +76,8 @@ export interface MoveReport {
  * Both databases stay open. The tables of the target must have no other writer.
  *
  * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_MOVE_REFUSED` (see {@link inspectMove}; or the
- *   move in the target has another source); `ERR_MOVE_DIFFERS`; `ERR_LOCKED` if another call has
- *   taken over; `ERR_ABORTED`; what `stopWrites` throws; errors of either database.
+ *   move in the target has another source, or other tables); `ERR_MOVE_DIFFERS`; `ERR_LOCKED` if
+ *   another call has taken over; `ERR_ABORTED`; what `stopWrites` throws; errors of either database.
  */
 export async function moveDatabase(
   source: Database,
@@ -85,13 +85,13 @@ export async function moveDatabase(
   options: MoveOptions = {},
 ): Promise<MoveReport> {
   const settings = moveOptions.read(options)
-  const { stateTable, retryMilliseconds, signal } = settings
+  const { stateTable, tables: named, retryMilliseconds, signal } = settings
   const patience: Patience = async (error, failures) => {
     checkAborted('moveDatabase', signal)
     if (isRefusal(error) || failures * 100 > retryMilliseconds) throw error
     await sleep(100)
   }
-  const place = { source, target, stateTable, patience }
+  const place = { source, target, stateTable, tables: named, patience }
   const state = await HeldState.take(place, async () => {
     const { tables, obstacles } = await inspectMove(source, target, options)
     if (obstacles.length > 0) {

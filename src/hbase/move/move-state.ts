@@ -31,6 +31,8 @@ export interface MovePlace {
   readonly source: Database
   readonly target: Database
   readonly stateTable: string
+  /** The tables that the caller names; undefined: those of the move. */
+  readonly tables: readonly string[] | undefined
   readonly patience: Patience
 }
 
@@ -55,10 +57,10 @@ export class HeldState {
 
   /**
    * Takes over the move in the target, or begins one. `begin` is asked for the first state.
-   * `ERR_MOVE_REFUSED` if the move in the target has another source.
+   * `ERR_MOVE_REFUSED` if the move in the target has another source, or other tables.
    */
   static async take(
-    { source, target, stateTable, patience }: MovePlace,
+    { source, target, stateTable, tables, patience }: MovePlace,
     begin: () => Promise<Pick<MoveState, 'sequence' | 'tables'>>,
   ): Promise<HeldState> {
     const found = await readState(target, stateTable, patience)
@@ -78,6 +80,11 @@ export class HeldState {
     const state = parse(found!)
     if (!(await sources.exists({ row: state.id }))) {
       const message = `the move in the target has another source; drop its table '${stateTable}'`
+      throw new CellarError(HBaseErrorCode.moveRefused, message)
+    }
+    if (tables !== undefined && !isSame(tables, Object.keys(state.tables))) {
+      const names = Object.keys(state.tables).join(', ')
+      const message = `the move in the target has other tables: ${names}; give another stateTable`
       throw new CellarError(HBaseErrorCode.moveRefused, message)
     }
     const held = new HeldState(place, state, found)
@@ -111,6 +118,12 @@ export async function readState(
   if (!(await target.admin.tableExists(stateTable))) return undefined
   const store = new TableLogStore(target.table(stateTable))
   return (await readRow({ store, name: 'move', patience }, stateRow, 'state')).state
+}
+
+function isSame(names: readonly string[], others: readonly string[]): boolean {
+  return (
+    names.every((name) => others.includes(name)) && others.every((name) => names.includes(name))
+  )
 }
 
 function parse(bytes: Buffer): MoveState {
