@@ -214,9 +214,10 @@ class Mover {
     const { bulkLoad } = this.#settings
     if (bulkLoad !== undefined) await this.#copyByFiles(bulkLoad)
     for (const table of this.#tables) {
+      // Also a table that is copied: the source may have more families than at an earlier call.
+      await ensureTarget(this.#source, this.#target, table)
       const through = this.#state.now.tables[table]
       if (through === 'all') continue
-      await ensureTarget(this.#source, this.#target, table)
       const rows = through === '' ? {} : { startRow: rowAfter(Buffer.from(through, 'hex')) }
       for await (const piece of pieces(sourceCells(this.#source, table, rows))) {
         await this.#write(piece.cells)
