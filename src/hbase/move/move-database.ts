@@ -360,6 +360,7 @@ class Mover {
     snapshot: Snapshot | undefined,
   ): Promise<void> {
     this.#repaired++
+    await this.#state.confirm()
     const surplusNames = new Set(surplus.map(nameOf))
     const rows = { startRow: row, stopRow: rowAfter(row), ...(snapshot && { snapshot }) }
     for await (const { cells } of pieces(sourceCells(this.#source, table, rows))) {
@@ -369,6 +370,8 @@ class Mover {
     const present = await this.#target.table(table).get({ row, versions: 'all' })
     const left = present.cells().filter((cell) => surplusNames.has(nameOf(cell)))
     if (left.length === 0) return
+    // For a call that was taken over, the later changes of the source are surplus.
+    await this.#state.confirm()
     const none = { table, type: 'Delete', ttlMilliseconds: 0, value: Buffer.alloc(0) } as const
     await this.#write(
       left.map(({ family, qualifier, timestampExact }) => {

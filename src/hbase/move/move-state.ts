@@ -107,6 +107,11 @@ export class HeldState {
     this.#state = state
     this.#bytes = bytes
   }
+
+  /** `ERR_LOCKED` if another mover has taken over. */
+  confirm(): Promise<void> {
+    return this.save({})
+  }
 }
 
 /** The state of the move in a target; undefined: there is none. */

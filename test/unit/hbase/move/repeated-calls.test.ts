@@ -1,5 +1,6 @@
 /** Calls of a move after another one: other tables, and families that came meanwhile. */
 import t from 'tap'
+import type { Result, Scan } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
 
@@ -33,4 +34,41 @@ void t.test('a family that came during a move is moved by the next call', async 
   await t.rejects(moveDatabase(source, target, { stopWrites }), { code })
   await moveDatabase(source, target)
   t.equal((await target.table('a').get({ row: 'r2' })).value('g:q', 'utf8'), '2')
+})
+
+void t.test('a call that another one has taken over deletes nothing', async (t) => {
+  const source = await openMemoryDatabase()
+  const store = await openMemoryDatabase()
+  const table = await source.createTable('a', { families: { f: {} } })
+  await table.put({ row: 'r1', cells: { 'f:q': '1' } })
+  let isTaken = false
+  const slow = new Proxy(store, {
+    get: (inner, name) => {
+      const value: unknown = Reflect.get(inner, name, inner)
+      if (name !== 'table') return typeof value === 'function' ? value.bind(inner) : value
+      return (of: string) => {
+        const own = inner.table(of)
+        if (of !== 'a' || isTaken) return own
+        return Object.assign(Object.create(own) as object, {
+          batch: own.batch.bind(own),
+          get: own.get.bind(own),
+          getList: own.getList.bind(own),
+          scan: (scan: Scan) => {
+            const results = own.scan(scan)
+            const after = async function* (): AsyncGenerator<Result, void> {
+              if (scan.versions === 'all') {
+                isTaken = true
+                await table.put({ row: 'r2', cells: { 'f:q': '2' } })
+                await moveDatabase(source, store)
+              }
+              yield* own.scan(scan)
+            }
+            return Object.assign(after(), { close: () => results.close() })
+          },
+        })
+      }
+    },
+  })
+  await t.rejects(moveDatabase(source, slow), { code: 'ERR_LOCKED' })
+  t.equal((await store.table('a').get({ row: 'r2' })).value('f:q', 'utf8'), '2')
 })
