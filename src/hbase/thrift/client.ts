@@ -3,7 +3,8 @@
  * call ends with.
  *
  * A call is repeated only if it is idempotent or never reached a gateway. A mutation whose answer
- * was lost ends with `ERR_UNKNOWN_OUTCOME`: whether to repeat it is the caller's decision.
+ * was lost, also that of a repetition, ends with `ERR_UNKNOWN_OUTCOME`: whether to repeat it is the
+ * caller's decision.
  */
 import { performance } from 'node:perf_hooks'
 import { CellarError, ErrorCode } from '../../api/index.js'
@@ -86,8 +87,14 @@ export class Client {
     const { deadlineMilliseconds, retryMillisecondsBase } = this.settings
     const deadline = performance.now() + deadlineMilliseconds
     let pause = retryMillisecondsBase
+    let lost: Error | undefined
+    /** Once a mutation may have reached a gateway, no error says that nothing was changed. */
+    const orUnknown = (error: CellarError): CellarError => {
+      if (lost === undefined || request.method.isIdempotent) return error
+      return unknownOutcome(request.method.name, lost)
+    }
     for (let failures = 0; ;) {
-      if (this.#isClosed) throw closedError('the connection to HBase')
+      if (this.#isClosed) throw orUnknown(closedError('the connection to HBase'))
       const place = this.#current
       const gateway = this.#gateways[place]
       let failure: Error
@@ -96,10 +103,13 @@ export class Client {
         if (!isPassing(request, answer) || millisecondsLeft(deadline) <= pause) {
           return { answer: checkAnswer(request, answer), gateway }
         }
-        failure = new CallFailure(answer.message, true)
+        failure = lost = new CallFailure(answer.message, true)
       } catch (error) {
         if (!(error instanceof CallFailure)) throw error
-        if (this.#isClosed && !error.isSent) throw closedError('the connection to HBase')
+        if (error.isSent) lost = error
+        if (this.#isClosed && !error.isSent) {
+          throw orUnknown(closedError('the connection to HBase'))
+        }
         if (error.isSent && !request.isIdempotent) throw unknownOutcome(request.method.name, error)
         failure = error
         if (this.#current === place) this.#current = (place + 1) % this.#gateways.length
@@ -107,7 +117,9 @@ export class Client {
       failures++
       // Every gateway is tried once before the first pause.
       if (failures < this.#gateways.length) continue
-      if (millisecondsLeft(deadline) <= pause) throw unavailable(request, failure, failures)
+      if (millisecondsLeft(deadline) <= pause) {
+        throw orUnknown(unavailable(request, failure, failures))
+      }
       await this.#wait(pause)
       pause = Math.min(2 * pause, this.settings.retryMillisecondsMax)
     }

@@ -16,6 +16,7 @@ import { unescape } from '../../storage/cell/cell-key.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import { HBaseErrorCode, unknownOutcome } from './wire/errors.js'
 import { runBatch } from './batch.js'
+import { CallFailure } from './wire/connection.js'
 import type { Client, EncodedCall } from './client.js'
 import { hbaseCapabilities } from './capabilities.js'
 import { methods, type Method } from './wire/methods.js'
@@ -370,7 +371,7 @@ export class HBaseTable implements types.Table {
       await this.#send(this.#prepare(method, { [member]: structs }, [], isRepeatable).request)
     } catch (error) {
       // HBase does not say which rows failed. If a repetition has no further effect, each is asked.
-      if (isRepeatable && !hasCode(error, HBaseErrorCode.unavailable)) {
+      if (isRepeatable && !isWithoutAnswer(error)) {
         return this.#sendEach(rows, failures)
       }
       for (const position of rows.keys()) failures.failed(position, listFailure(method, error))
@@ -398,9 +399,15 @@ interface ListCall {
   readonly rows: Map<number, RowStructs>
 }
 
+/** Whether no gateway has answered, so that more calls would wait in vain. */
+function isWithoutAnswer(error: unknown): boolean {
+  if (hasCode(error, HBaseErrorCode.unavailable)) return true
+  return hasCode(error, HBaseErrorCode.unknownOutcome) && error.cause instanceof CallFailure
+}
+
 /** The failure of each row of a list: some of them may have been written. */
 function listFailure(method: Method, error: unknown): CellarError {
-  if (hasCode(error, HBaseErrorCode.unavailable)) return error
+  if (isWithoutAnswer(error)) return error as CellarError
   return unknownOutcome(method.name, error as Error)
 }
 

@@ -76,6 +76,21 @@ for (const fault of ['cut', 'half', 'silent'] as const) {
   )
 }
 
+void t.test('a repeated mutation without an answer has an unknown outcome too', async (t) => {
+  const { gateway, database } = await open(
+    t,
+    (name) => (name === 'getTableDescriptor' ? undefined : 'silent'),
+    { answerMilliseconds: 50, deadlineMilliseconds: 300 },
+  )
+  const table = database.table('t')
+  const put = { row: 'r', cells, timestamp: 5 }
+  t.equal(await outcome(table.put(put)), 'ERR_UNKNOWN_OUTCOME')
+  t.ok(gateway.calls.filter((name) => name === 'put').length > 1, 'it was sent again')
+  const failure: unknown = await table.putList([put, { ...put, row: 's' }]).catch(String)
+  t.match(failure, /the answer to 'putMultiple' was lost/)
+  t.notOk(gateway.calls.lastIndexOf('put') > gateway.calls.indexOf('putMultiple'), 'no single puts')
+})
+
 void t.test('reads end with ERR_UNAVAILABLE at the deadline', async (t) => {
   const { gateway, database } = await open(t, (name) => {
     return name === 'get' ? 'cut' : undefined

@@ -4,8 +4,8 @@ import { CellarError } from '../../../api/index.js'
 /** Codes of the HBase backend, with the situation that raises each. */
 export const HBaseErrorCode = {
   /**
-   * The answer to a mutation was lost, so the mutation may have been applied or not. Nothing was
-   * sent again.
+   * The answer to a mutation was lost, so the mutation may have been applied or not. It was sent
+   * again only if all its cells have timestamps.
    */
   unknownOutcome: 'ERR_UNKNOWN_OUTCOME',
   /**
