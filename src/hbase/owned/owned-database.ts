@@ -163,8 +163,15 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     this.#copy = await this.#openCopy()
     await this.#log.beat()
     if (this.#log.failure !== undefined) throw this.#log.failure
-    const beat = (): void => void this.#log.beat()
-    this.#timer = setInterval(beat, this.#settings.heartbeatMilliseconds)
+    let isBeating = false
+    // A store that is slower than the heartbeat must not get a queue of them.
+    const beat = async (): Promise<void> => {
+      if (isBeating) return
+      isBeating = true
+      await this.#log.beat()
+      isBeating = false
+    }
+    this.#timer = setInterval(() => void beat(), this.#settings.heartbeatMilliseconds)
   }
 
   /** The error that poisoned the database, if any. Writes then fail with `ERR_POISONED`. */

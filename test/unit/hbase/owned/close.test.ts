@@ -1,0 +1,42 @@
+/** The end of an owned database: nothing is under way behind it, and it does not take long. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { Database } from '../../../../src/api/index.js'
+import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { ownDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import { reduceToRows } from '../../../helpers/row-atomic.js'
+
+/** An object whose method of a name runs after `before`. */
+function delayed<T extends object>(object: T, method: string, before: () => Promise<void>): T {
+  return new Proxy(object, {
+    get: (inner, name) => {
+      const value: unknown = Reflect.get(inner, name, inner)
+      if (typeof value !== 'function') return value
+      const call = (...given: unknown[]): unknown => Reflect.apply(value, inner, given)
+      return name === method
+        ? async (...given: unknown[]) => (await before(), call(...given))
+        : call
+    },
+  })
+}
+
+void t.test('heartbeats on a slow store do not pile up', async (t) => {
+  const rows = reduceToRows(await openMemoryDatabase())
+  let changes = 0
+  let pause = 0
+  const store: Database = {
+    ...rows,
+    table: (name) => {
+      return delayed(rows.table(name), 'checkAndMutate', async () => {
+        changes++
+        await sleep(pause)
+      })
+    },
+  }
+  const owner = await ownDatabase(store, { name: 'n', heartbeatMilliseconds: 10 })
+  pause = 100
+  await sleep(1_000)
+  const before = changes
+  await owner.close()
+  t.ok(changes - before <= 3, `${changes - before} changes of the log during the close`)
+})
