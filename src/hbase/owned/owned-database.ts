@@ -402,7 +402,8 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
 
   async #close(): Promise<void> {
     clearInterval(this.#timer)
-    while (this.#running > 0) await sleep(1)
+    // A change of a table that ran on would meet the next owner.
+    while (this.#gate !== undefined || this.#running > 0) await (this.#gate ?? sleep(1))
     await this.#log.whenApplied(this.#log.last).catch(() => undefined)
     await this.#log.beat(true)
     this.#log.end()

@@ -40,3 +40,19 @@ void t.test('heartbeats on a slow store do not pile up', async (t) => {
   await owner.close()
   t.ok(changes - before <= 3, `${changes - before} changes of the log during the close`)
 })
+
+void t.test('a drop that is under way ends before the ownership is given up', async (t) => {
+  const rows = reduceToRows(await openMemoryDatabase())
+  const admin = delayed(rows.admin, 'deleteTable', () => sleep(200))
+  const owner = await ownDatabase({ ...rows, admin }, { name: 'n' })
+  await owner.createTable('a', { families: { f: {} } })
+  const dropped = owner.admin.deleteTable('a')
+  await sleep(10)
+  await owner.close()
+  const next = await ownDatabase(rows, { name: 'n' })
+  await next.admin.ensureTable('a', { families: { f: {} } })
+  await next.table('a').put({ row: 'r', cells: { 'f:q': 'v' } })
+  await dropped
+  t.equal((await next.table('a').get({ row: 'r' })).value('f:q', 'utf8'), 'v')
+  await next.close()
+})
