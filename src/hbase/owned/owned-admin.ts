@@ -19,6 +19,7 @@ export class OwnedAdmin implements api.Admin {
   }
 
   async createTable(name: string, options: api.TableOptions): Promise<OwnedTable> {
+    this.#database.checkOpen()
     await this.#store.createTable(name, options)
     return this.#database.table(name)
   }

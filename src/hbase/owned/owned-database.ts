@@ -146,7 +146,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
       now: () => (last = Math.max(last, settings.clock.now(), this.#log.timestamp + 1)),
     }
     this.#views = new Views(store, settings.clock)
-    this.#feeds = new Feeds(store.admin, () => this.#checkOpen())
+    this.#feeds = new Feeds(store.admin, () => this.checkOpen())
     this.filters = new LocalFilters(store, settings.clock)
     this.#log = new OwnerLog(place, recovered, {
       apply: (batches) => this.#apply(batches),
@@ -185,7 +185,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   }
 
   table(name: string): OwnedTable {
-    this.#checkOpen()
+    this.checkOpen()
     return new OwnedTable(this, this.#store.table(plainTableName(name)))
   }
 
@@ -199,18 +199,18 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
    * survive the owner.
    */
   snapshot(): View {
-    this.#checkOpen()
+    this.checkOpen()
     return this.openView()
   }
 
   /** The batches of the log, each shown when it is applied. See {@link api.Database.changes}. */
   changes(options: api.ChangeOptions = {}): AsyncGenerator<api.Change, void> {
-    this.#checkOpen()
+    this.checkOpen()
     return this.#feeds.follow(this.#log, options)
   }
 
   async atomic(batch: api.AtomicBatchOption): Promise<api.AtomicResult> {
-    this.#checkOpen()
+    this.checkOpen()
     const { value, bytes } = copyArguments(batch)
     const parts = readArguments(() => readAtomic(plain(value)))
     const names = new Set<string>()
@@ -258,7 +258,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     bytes: number,
     run: (tables: readonly EmbeddedTable[]) => T,
   ): Promise<{ readonly value: T; readonly sequence: number | undefined }> {
-    this.#checkOpen()
+    this.checkOpen()
     if (bytes > this.#settings.batchBytesMax) {
       const message = `a mutation of about ${bytes} bytes is larger than batchBytesMax`
       throw new CellarError(ErrorCode.tooLarge, message)
@@ -299,24 +299,25 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
 
   /** @internal A view that its caller closes. */
   openView(): View {
-    this.#checkOpen()
+    this.checkOpen()
     return this.#views.open(this.#log.started, this.#round)
   }
 
   /** @internal The view that a caller has passed. */
   viewOf(snapshot: api.Snapshot | undefined): View {
-    this.#checkOpen()
+    this.checkOpen()
     if (snapshot instanceof View && snapshot.isOf(this.#views)) return snapshot
     throw invalidArgument('the snapshot must be of the same database')
   }
 
   /** @internal Resolves when no batch is half applied that was when the call began. */
   settled(): Promise<void> {
-    this.#checkOpen()
+    this.checkOpen()
     return this.#round
   }
 
-  #checkOpen(): void {
+  /** @internal Throws `ERR_CLOSED` once the database is closed. */
+  checkOpen(): void {
     if (this.#closing !== undefined) throw closedError('the owned database')
   }
 
@@ -351,7 +352,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   /** Runs when no other call is under way, and lets none begin meanwhile. */
   async #alone<T>(run: () => Promise<T>): Promise<T> {
     while (this.#gate !== undefined) await this.#gate
-    this.#checkOpen()
+    this.checkOpen()
     const alone = (async () => {
       while (this.#running > 0) await sleep(1)
       await this.#log.whenApplied(this.#log.last)

@@ -56,3 +56,13 @@ void t.test('a drop that is under way ends before the ownership is given up', as
   t.equal((await next.table('a').get({ row: 'r' })).value('f:q', 'utf8'), 'v')
   await next.close()
 })
+
+void t.test('no table is made behind the close', async (t) => {
+  const rows = reduceToRows(await openMemoryDatabase())
+  const owner = await ownDatabase(rows, { name: 'n' })
+  await owner.close()
+  const options = { families: { f: {} } }
+  await t.rejects(owner.admin.createTable('late', options), { code: 'ERR_CLOSED' })
+  await t.rejects(owner.admin.ensureTable('late', options), { code: 'ERR_CLOSED' })
+  t.equal(await rows.admin.tableExists('late'), false)
+})
