@@ -36,12 +36,13 @@ export class View implements Snapshot {
 
   /** The table with the image of a row, if the row has changed since. `ERR_CLOSED`. */
   image(table: string, row: Uint8Array): EmbeddedTable | undefined {
-    if (!this.#generation.open) throw closedError('the snapshot')
+    this.#checkOpen()
     return this.#views.image(this.#generation, table, row)
   }
 
-  /** Rows with images, unsorted. */
+  /** Rows with images, unsorted. `ERR_CLOSED`. */
   changed(table: string): Buffer[] {
+    this.#checkOpen()
     return this.#views.changed(this.#generation, table)
   }
 
@@ -59,6 +60,10 @@ export class View implements Snapshot {
   /** As {@link close}, for `using`. */
   [Symbol.dispose](): void {
     this.close()
+  }
+
+  #checkOpen(): void {
+    if (!this.#generation.open) throw closedError('the snapshot')
   }
 }
 

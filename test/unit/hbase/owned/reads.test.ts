@@ -1,0 +1,25 @@
+/** Reads of an owned database: closed snapshots, read-only tables, arguments that are none. */
+import t from 'tap'
+import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import type { OwnedTable } from '../../../../src/hbase/owned/owned-table.js'
+import { reduceToRows } from '../../../helpers/row-atomic.js'
+
+async function open(): Promise<{ owner: OwnedDatabase; table: OwnedTable }> {
+  const owner = await ownDatabase(reduceToRows(await openMemoryDatabase()), { name: 'n' })
+  const table = await owner.createTable('a', { families: { f: {} } })
+  await table.put({ row: 'r1', cells: { 'f:q': 'v' } })
+  await table.put({ row: 'r2', cells: { 'f:q': 'v' } })
+  return { owner, table }
+}
+
+void t.test('a scan through a closed snapshot does not show the newest state', async (t) => {
+  const { owner, table } = await open()
+  const snapshot = owner.snapshot()
+  const scan = table.scan({ snapshot })
+  t.equal(String((await scan.next()).value?.row), 'r1')
+  snapshot.close()
+  await t.rejects(scan.next(), { code: 'ERR_CLOSED' })
+  await t.rejects(table.scan({ snapshot }).toArray(), { code: 'ERR_CLOSED' })
+  await owner.close()
+})
