@@ -2,6 +2,7 @@
 import type * as api from '../../api/index.js'
 import { changeOptions, spanOfFeed } from '../../api/changes.js'
 import { noSuchFamily, noSuchTable } from '../../api/names.js'
+import { deferred } from '../../base/deferred.js'
 import { checkAborted, poisonedError } from '../../base/errors.js'
 import type { SettingsOf } from '../../base/options.js'
 import type { LoggedBatch } from './log/logged-batch.js'
@@ -76,10 +77,11 @@ export class Feeds {
     checkAborted('the change feed', signal)
     this.#checkOpen()
     if (log.failure !== undefined) throw poisonedError(log.failure)
-    const aborted = new Promise<void>((resolve) => {
-      signal?.addEventListener('abort', () => resolve(), { once: true })
-    })
-    await Promise.race([log.progress, aborted])
+    const aborted = deferred<void>()
+    const abort = (): void => aborted.resolve()
+    signal?.addEventListener('abort', abort)
+    await Promise.race([log.progress, aborted.promise])
+    signal?.removeEventListener('abort', abort)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Reads of an owned database: closed snapshots, read-only tables, arguments that are none. */
+import { getEventListeners } from 'node:events'
 import t from 'tap'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
@@ -21,5 +22,21 @@ void t.test('a scan through a closed snapshot does not show the newest state', a
   snapshot.close()
   await t.rejects(scan.next(), { code: 'ERR_CLOSED' })
   await t.rejects(table.scan({ snapshot }).toArray(), { code: 'ERR_CLOSED' })
+  await owner.close()
+})
+
+void t.test('a feed leaves no listeners on its signal', async (t) => {
+  const { owner, table } = await open()
+  const abort = new AbortController()
+  const feed = owner.changes({ signal: abort.signal })
+  for (let i = 0; i < 20; i++) {
+    const next = feed.next()
+    await table.put({ row: 'r1', cells: { 'f:q': `${i}` } })
+    await next
+  }
+  t.equal(getEventListeners(abort.signal, 'abort').length, 0)
+  const next = feed.next()
+  setImmediate(() => abort.abort())
+  await t.rejects(next, { code: 'ERR_ABORTED' })
   await owner.close()
 })
