@@ -43,16 +43,20 @@ export class Mirror {
   table(name: string): Promise<EmbeddedTable> {
     let table = this.#tables.get(name)
     if (table === undefined) {
-      table = this.make(name)
+      table = this.make(name, 'as the table')
       this.#tables.set(name, table)
       table.catch(() => this.#tables.delete(name))
     }
     return table
   }
 
-  /** Makes another table with the families of a table. */
-  async make(name: string): Promise<EmbeddedTable> {
-    const { families, readOnly } = await this.#store.admin.getDescriptor(name)
+  /** Makes another table with the families of a table. Writable: for cells of reads. */
+  async make(
+    name: string,
+    access: 'writable' | 'as the table' = 'writable',
+  ): Promise<EmbeddedTable> {
+    const { families, ...described } = await this.#store.admin.getDescriptor(name)
+    const readOnly = access === 'as the table' && described.readOnly
     const own: Record<string, FamilyOptions> = {}
     for (const [family, options] of Object.entries(families)) {
       const { versions, minVersions, ttlMilliseconds, keepDeletedCells, newVersionBehavior } =

@@ -1,6 +1,7 @@
 /** Reads of an owned database: closed snapshots, read-only tables, arguments that are none. */
 import { getEventListeners } from 'node:events'
 import t from 'tap'
+import { FilterBase, FilterCode } from '../../../../src/api/filters.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
 import type { OwnedTable } from '../../../../src/hbase/owned/owned-table.js'
@@ -38,5 +39,28 @@ void t.test('a feed leaves no listeners on its signal', async (t) => {
   const next = feed.next()
   setImmediate(() => abort.abort())
   await t.rejects(next, { code: 'ERR_ABORTED' })
+  await owner.close()
+})
+
+class Everything extends FilterBase {
+  constructor() {
+    super(false)
+  }
+
+  override filterCell(): FilterCode {
+    return FilterCode.include
+  }
+}
+
+void t.test('a read-only table is read with filters that the store refuses', async (t) => {
+  const { owner, table } = await open()
+  await owner.admin.modifyTable('a', { readOnly: true })
+  const filter = new Everything()
+  t.equal((await table.get({ row: 'r1', filter })).size, 1)
+  t.equal((await table.scan({ filter }).toArray()).length, 2)
+  const put = table.put({ row: 'r1', cells: { 'f:q': 'v' } })
+  await t.rejects(put, { code: 'ERR_READ_ONLY' })
+  const check = { row: 'r1', column: 'f:q', equals: 'v' } as const
+  await t.rejects(table.checkAndMutate(check, { delete: {} }), { code: 'ERR_READ_ONLY' })
   await owner.close()
 })
