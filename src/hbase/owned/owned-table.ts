@@ -4,6 +4,7 @@ import type * as api from '../../api/index.js'
 import { parseDurability } from '../../api/durability.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'
+import { checkForm } from '../../checks/forms.js'
 import { readList } from '../../checks/lists.js'
 import { runBatch } from '../thrift/batch.js'
 import { namedRows, rowOfCheck, rowsOfMutation, type NamedRow } from './loads.js'
@@ -45,7 +46,8 @@ export class OwnedTable implements api.Table {
 
   async getList(gets: readonly api.Get[]): Promise<Result[]> {
     const own = readList(copyArguments(gets).value, 'gets')
-    const isPlain = own.every((get) => (get as api.Get | null)?.snapshot === undefined)
+    for (const get of own) checkForm(get, 'get')
+    const isPlain = own.every(({ snapshot }) => snapshot === undefined)
     if (!isPlain || own.length === 0) return Promise.all(own.map((get) => this.get(get)))
     const view = this.#database.openView()
     try {
@@ -67,8 +69,8 @@ export class OwnedTable implements api.Table {
   }
 
   async exists(get: api.Get): Promise<boolean> {
-    const own = copyArguments(get).value
-    if (own?.snapshot === undefined && !this.#database.filters.isNeeded(own)) {
+    const own = copyArguments(checkForm(get, 'get')).value
+    if (own.snapshot === undefined && !this.#database.filters.isNeeded(own)) {
       await this.#database.settled()
       return this.#store.exists(own)
     }
@@ -83,7 +85,7 @@ export class OwnedTable implements api.Table {
   }
 
   scan(scan: api.Scan = {}): api.ResultScanner {
-    const { snapshot, ...own } = copyArguments({ ...scan }).value
+    const { snapshot, ...own } = copyArguments({ ...checkForm(scan, 'scan') }).value
     if (own.raw === true) requireCapability(this.#database.capabilities, 'rawScans', 'a raw scan')
     const given = scan.snapshot === undefined ? undefined : this.#database.viewOf(snapshot)
     const view = given ?? this.#database.openView()

@@ -64,3 +64,15 @@ void t.test('a read-only table is read with filters that the store refuses', asy
   await t.rejects(table.checkAndMutate(check, { delete: {} }), { code: 'ERR_READ_ONLY' })
   await owner.close()
 })
+
+void t.test('reads refuse arguments that are no objects', async (t) => {
+  const { owner, table } = await open()
+  const code = 'ERR_INVALID_ARGUMENT'
+  const none = null as never
+  await t.rejects(table.get(none), { code })
+  await t.rejects(table.getList([none]), { code })
+  await t.rejects(table.exists(none), { code })
+  await t.rejects(table.existsList([none]), { code })
+  t.throws(() => table.scan(none), { code })
+  await owner.close()
+})
