@@ -15,6 +15,7 @@
  *
  * A source without feed and snapshots is copied and compared after its writes are stopped.
  */
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   CellarError,
@@ -44,6 +45,8 @@ import {
 } from './options.js'
 import { pieces, rowAfter, sourceCells } from './source-cells.js'
 
+/** Milliseconds between two attempts of a call. */
+const retryPause = 100
 /** Changes that are written together. */
 const changesPerGroup = 500
 /** A round that changed at most so many rows is the last but one. */
@@ -86,10 +89,11 @@ export async function moveDatabase(
 ): Promise<MoveReport> {
   const settings = moveOptions.read(options)
   const { stateTable, tables: named, retryMilliseconds, signal } = settings
-  const patience: Patience = async (error, failures) => {
+  const patience: Patience = async (error, since) => {
     checkAborted('moveDatabase', signal)
-    if (isRefusal(error) || failures * 100 > retryMilliseconds) throw error
-    await sleep(100)
+    const passed = performance.now() - since
+    if (isRefusal(error) || passed + retryPause > retryMilliseconds) throw error
+    await sleep(retryPause)
   }
   const place = { source, target, stateTable, tables: named, patience }
   const state = await HeldState.take(place, async () => {

@@ -3,6 +3,7 @@
  * tables, snapshots and a change feed. See `docs/owned-database.md`.
  */
 import { randomUUID } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { checkDatabase } from '../../api/index.js'
 import type * as api from '../../api/index.js'
@@ -43,6 +44,8 @@ import { EvaluationError, WorkingCopy } from './working-copy.js'
 /** Batches and bytes of a group and of a chunk of the log. */
 const chunkBatchesMax = 1_000
 const chunkBytesMax = 2 * 1024 * 1024
+/** Milliseconds between two attempts of a call. */
+const retryPause = 100
 /** Bytes of the working copy after which it begins anew. */
 const copyBytesMax = 32 * 1024 * 1024
 
@@ -64,9 +67,10 @@ export async function ownDatabase(
   const settings = readArguments(() => ownedOptions.read(options))
   await loadChecksums()
   const { name, logTable, signal, retryMilliseconds } = settings
-  const patience: Patience = async (error, failures) => {
-    if (isRefusal(error) || failures * 100 > retryMilliseconds) throw error
-    await sleep(100)
+  const patience: Patience = async (error, since) => {
+    const passed = performance.now() - since
+    if (isRefusal(error) || passed + retryPause > retryMilliseconds) throw error
+    await sleep(retryPause)
   }
   await ensureLogTable(database, logTable, settings.durability)
   const store = new TableLogStore(database.table(logTable))
@@ -377,9 +381,9 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   }
 
   async #apply(batches: readonly LoggedBatch[]): Promise<void> {
-    const retry: Patience = async (error, failures) => {
+    const retry: Patience = async (error, since) => {
       if (this.#log.failure !== undefined) throw this.#log.failure
-      await this.#patience(error, failures)
+      await this.#patience(error, since)
     }
     const applied = (async () => {
       for (const round of roundsOf(batches)) {

@@ -1,7 +1,9 @@
 /** Writes batches of the log into the tables of the database. */
+import { performance } from 'node:perf_hooks'
 import type { ColumnTarget, Database, Mutation, PutCell, RowMutations } from '../../api/index.js'
 import { hasCode } from '../../base/errors.js'
 import type { RowWrite } from './log/apply.js'
+import type { Patience } from './log/log-store.js'
 import type { LoggedCell } from './log/logged-batch.js'
 
 /** Operations of one call. */
@@ -19,7 +21,7 @@ function isDropped(error: unknown): boolean {
 export async function writeRows(
   database: Database,
   writes: readonly RowWrite[],
-  retry: (error: unknown, failures: number) => Promise<void>,
+  retry: Patience,
   dropped: 'passed over' | 'failure' = 'passed over',
 ): Promise<void> {
   const isPassed = (error: unknown): boolean => dropped === 'passed over' && isDropped(error)
@@ -37,11 +39,12 @@ async function writeTable(
   database: Database,
   name: string,
   writes: readonly RowWrite[],
-  retry: (error: unknown, failures: number) => Promise<void>,
+  retry: Patience,
   isPassed: (error: unknown) => boolean,
 ): Promise<void> {
   let left = writes.map(rowMutations)
-  for (let failures = 1; left.length > 0; failures++) {
+  let since: number | undefined
+  while (left.length > 0) {
     let error: unknown
     try {
       const outcomes = await database.table(name).batch(left.map((mutateRow) => ({ mutateRow })))
@@ -52,7 +55,9 @@ async function writeTable(
       if (isPassed(failure)) return
       error = failure
     }
-    if (left.length > 0) await retry(error, failures)
+    if (left.length === 0) return
+    since ??= performance.now()
+    await retry(error, since)
   }
 }
 

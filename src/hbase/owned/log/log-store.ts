@@ -7,6 +7,7 @@
  * that grows. Hence a call that is repeated, or that arrives late, either finds the state that it
  * expects or changes nothing.
  */
+import { performance } from 'node:perf_hooks'
 
 /** A row of the log. */
 export interface LogRow {
@@ -51,9 +52,22 @@ export interface LogStore {
 
 /**
  * Decides after a failed call whether to try again. Resolves when the next attempt may begin, and
- * throws to give up. `failures` counts the failures of this call, from 1.
+ * throws to give up. `since` is the time of the first failure of this call, by the monotonic clock.
  */
-export type Patience = (error: unknown, failures: number) => Promise<void>
+export type Patience = (error: unknown, since: number) => Promise<void>
+
+/** Carries out a call, as often as it takes. */
+export async function repeated<T>(patience: Patience, call: () => Promise<T>): Promise<T> {
+  let since: number | undefined
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      since ??= performance.now()
+      await patience(error, since)
+    }
+  }
+}
 
 /** Where the log of one owned database lies. */
 export interface LogPlace {
@@ -79,13 +93,7 @@ export async function readRow(
   row: string,
   what: 'all' | 'state' = 'all',
 ): Promise<LogRow> {
-  for (let failures = 1; ; failures++) {
-    try {
-      return await store.read(row, what)
-    } catch (error) {
-      await patience(error, failures)
-    }
-  }
+  return repeated(patience, () => store.read(row, what))
 }
 
 /**
@@ -95,14 +103,7 @@ export async function readRow(
  */
 export async function changeRow(place: LogPlace, row: string, change: RowChange): Promise<boolean> {
   const { store, patience } = place
-  for (let failures = 1; ; failures++) {
-    try {
-      if (await store.change(row, change)) return true
-      break
-    } catch (error) {
-      await patience(error, failures)
-    }
-  }
+  if (await repeated(patience, () => store.change(row, change))) return true
   const { state } = await readRow(place, row, 'state')
   return state !== undefined && state.equals(change.state)
 }

@@ -17,6 +17,7 @@ import {
   changeRow,
   chunkRow,
   ownerRow,
+  repeated,
   type LogPlace,
   type RowChange,
   type StoredBatch,
@@ -336,16 +337,9 @@ export class OwnerLog {
     this.#owner = { ...this.#owner, state: { ...state, removed: state.cut } }
   }
 
-  async #remove(row: string): Promise<void> {
+  #remove(row: string): Promise<void> {
     const { store, patience } = this.#place
-    for (let failures = 1; ; failures++) {
-      try {
-        await store.remove(row)
-        return
-      } catch (error) {
-        await patience(error, failures)
-      }
-    }
+    return repeated(patience, () => store.remove(row))
   }
 }
 

@@ -66,3 +66,26 @@ void t.test('no table is made behind the close', async (t) => {
   await t.rejects(owner.admin.ensureTable('late', options), { code: 'ERR_CLOSED' })
   t.equal(await rows.admin.tableExists('late'), false)
 })
+
+void t.test('calls that fail late are repeated for retryMilliseconds as well', async (t) => {
+  const rows = reduceToRows(await openMemoryDatabase())
+  let isDown = false
+  const store: Database = {
+    ...rows,
+    table: (name) => {
+      return delayed(rows.table(name), 'checkAndMutate', async () => {
+        if (!isDown) return
+        await sleep(300)
+        throw new Error('down')
+      })
+    },
+  }
+  const owner = await ownDatabase(store, { name: 'n', retryMilliseconds: 1_000 })
+  const table = await owner.createTable('a', { families: { f: {} } })
+  isDown = true
+  const start = performance.now()
+  await t.rejects(table.put({ row: 'r', cells: { 'f:q': 'v' } }), { code: 'ERR_POISONED' })
+  const passed = performance.now() - start
+  t.ok(passed > 600 && passed < 2_500, `${passed} ms`)
+  await owner.close()
+})
