@@ -45,7 +45,8 @@ void t.test('a call that another one has taken over deletes nothing', async (t) 
   const slow = new Proxy(store, {
     get: (inner, name) => {
       const value: unknown = Reflect.get(inner, name, inner)
-      if (name !== 'table') return typeof value === 'function' ? value.bind(inner) : value
+      if (name !== 'table')
+        return typeof value === 'function' ? (value.bind(inner) as unknown) : value
       return (of: string) => {
         const own = inner.table(of)
         if (of !== 'a' || isTaken) return own
