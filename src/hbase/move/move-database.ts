@@ -80,7 +80,8 @@ export interface MoveReport {
  *
  * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_MOVE_REFUSED` (see {@link inspectMove}; or the
  *   move in the target has another source, or other tables); `ERR_MOVE_DIFFERS`; `ERR_LOCKED` if
- *   another call has taken over; `ERR_ABORTED`; what `stopWrites` throws; errors of either database.
+ *   another call has taken over; `ERR_ABORTED`; what `stopWrites` throws; errors of either
+ *   database.
  */
 export async function moveDatabase(
   source: Database,
