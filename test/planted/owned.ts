@@ -29,11 +29,12 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'an append whose answer was lost is repeated under another sequence',
     file: 'src/hbase/owned/log/log-store.ts',
-    find: 'if (await store.change(row, change)) return true',
+    find: 'if (await repeated(patience, () => store.change(row, change))) return true',
     replace:
-      'const batches = change.batches.map((each) => ' +
-      '({ ...each, sequence: each.sequence + failures - 1 }))\n' +
-      '      if (await store.change(row, { ...change, batches })) return true',
+      'let attempts = 0\n' +
+      '  const again = () => ({ ...change, batches: change.batches.map((each) => ' +
+      '({ ...each, sequence: each.sequence + attempts++ })) })\n' +
+      '  if (await repeated(patience, () => store.change(row, again()))) return true',
     tests: simulation,
     foundBy: 'owned',
   },
