@@ -35,7 +35,7 @@ import {
   type MajorCompaction,
 } from './admin/options.js'
 import { Namespaces, type NamespaceDescription } from './admin/namespaces.js'
-import { alterDefinition, defineTable, describeTable } from './admin/schema.js'
+import { alterDefinition, defineTable, describeTable, restoredDefinition } from './admin/schema.js'
 import { checkSnapshotName, newTableName, noSuchFamily, plainTableName } from '../api/names.js'
 import type {
   FamilyOptions,
@@ -83,7 +83,7 @@ export class Admin implements BackendAdmin {
     this.#lifecycle = engine.lifecycle
     this.#registry = registry
     this.#ddl = ddl
-    this.#snapshots = new TableSnapshots(engine, ddl)
+    this.#snapshots = new TableSnapshots(engine, ddl, restoredDefinition)
     this.#ingest = new Ingest(engine, ddl)
     this.#namespaces = new Namespaces(engine.lifecycle, engine.versions, ddl)
   }

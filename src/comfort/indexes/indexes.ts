@@ -110,7 +110,7 @@ export class Indexes {
     const plain = plainTableName(table)
     const { entries } = await this.#replace(plain, name, () => undefined)
     await this.#settled(plain, name).catch(() => undefined)
-    await this.#database.admin.deleteTable(entries)
+    await this.#deleteEntries(entries)
   }
 
   /**
@@ -120,11 +120,15 @@ export class Indexes {
   async rebuild(table: string, name: string): Promise<void> {
     this.#checkOpen()
     const plain = plainTableName(table)
-    const old = await this.#replace(plain, name, async ({ declaration }) => {
-      return { declaration, entries: await this.#newEntries(plain, name), state: 'building' }
+    const old = await this.#replace(plain, name, async ({ declaration, entries }) => {
+      return {
+        declaration,
+        entries: await this.#newEntries(plain, name, entries),
+        state: 'building',
+      }
     })
     await this.#settled(plain, name).catch(() => undefined)
-    await this.#database.admin.deleteTable(old.entries)
+    await this.#deleteEntries(old.entries)
     this.#build(plain, name)
   }
 
@@ -275,17 +279,23 @@ export class Indexes {
     await this.#database.admin.modifyTable(description.name, { coprocessors })
   }
 
-  /** Makes an empty table for entries. */
-  async #newEntries(table: string, name: string): Promise<string> {
+  /** Makes an empty table for entries, of another name than the one before. */
+  async #newEntries(table: string, name: string, before?: string): Promise<string> {
     for (let number = 1; ; number++) {
       const entries = `${table}.index.${name}.${number}`
-      if (await this.#database.admin.tableExists(entries)) continue
+      if (entries === before || (await this.#database.admin.tableExists(entries))) continue
       await this.#database.createTable(entries, {
         families: { [entryFamily]: {}, [buildFamily]: {} },
         metadata: { [entriesMark]: name },
       })
       return entries
     }
+  }
+
+  /** Removes a table of entries, which may be gone already. */
+  async #deleteEntries(entries: string): Promise<void> {
+    const { admin } = this.#database
+    if (await admin.tableExists(entries)) await admin.deleteTable(entries)
   }
 
   #change<T>(step: () => Promise<T>): Promise<T> {

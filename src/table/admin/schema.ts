@@ -1,11 +1,24 @@
 /** Converts the options of tables and families between the public form and the engine's. */
 import type { CodecName } from '../../storage/codec/codec.js'
-import type { TableSettings, TableState } from '../../storage/engine/catalog/catalog.js'
-import { encodeFamilySettings, type FamilySettings } from '../../storage/store/family-settings.js'
+import {
+  decodeTableSettings,
+  type TableSettings,
+  type TableState,
+} from '../../storage/engine/catalog/catalog.js'
+import {
+  decodeFamilySettings,
+  encodeFamilySettings,
+  type FamilySettings,
+} from '../../storage/store/family-settings.js'
 import type { TableDefinition } from '../../storage/version/catalog.js'
 import type { JsonObject } from '../../storage/version/json-fields.js'
 import { describeAlteration, describeFamilyOptions, describeNewTable } from '../../checks/schema.js'
-import { alteredCoprocessors, checkFamilies, indexesOf } from '../../comfort/indexes/catalog.js'
+import {
+  alteredCoprocessors,
+  checkFamilies,
+  indexesOf,
+  indexModule,
+} from '../../comfort/indexes/catalog.js'
 import { planIndex } from '../../comfort/indexes/declaration.js'
 import { parseTableCoprocessors } from '../observers/coprocessor-options.js'
 import type {
@@ -74,9 +87,7 @@ export function alterDefinition(
   const { coprocessors: current } = table.settings
   const coprocessors = alteredCoprocessors(current, altered.coprocessors ?? current)
   const families = Object.fromEntries(altered.families.map(({ name, options }) => [name, options]))
-  for (const index of indexesOf({ name: table.name, coprocessors })) {
-    checkFamilies(table.name, families, planIndex(index.declaration))
-  }
+  checkIndexes(table.name, families, coprocessors)
   return {
     tableId: table.tableId,
     name: table.name,
@@ -86,6 +97,36 @@ export function alterDefinition(
       options: encodeFamilySettings(familySettings(options)),
     })),
     options: asJson({ ...settings, disabled: table.settings.disabled, coprocessors }),
+  }
+}
+
+/**
+ * The definition of a snapshot for the table that gets its rows. The entries of indexes lie in
+ * tables of their own, which the snapshot has not: the table keeps the indexes that it has now, and
+ * a new one has none. Throws the errors of `checkFamilies`.
+ */
+export function restoredDefinition(
+  definition: TableDefinition,
+  table: TableState | undefined,
+): TableDefinition {
+  const { name } = definition
+  const settings = decodeTableSettings(definition)
+  const own = settings.coprocessors.filter(({ module }) => module !== indexModule)
+  const coprocessors = alteredCoprocessors(table?.settings.coprocessors ?? [], own)
+  const families = definition.families.map((family) => {
+    return [family.name, describeFamily(decodeFamilySettings(family.options))]
+  })
+  checkIndexes(name, Object.fromEntries(families) as TableDescription['families'], coprocessors)
+  return { ...definition, options: asJson({ ...settings, coprocessors }) }
+}
+
+function checkIndexes(
+  name: string,
+  families: TableDescription['families'],
+  coprocessors: TableSettings['coprocessors'],
+): void {
+  for (const index of indexesOf({ name, coprocessors })) {
+    checkFamilies(name, families, planIndex(index.declaration))
   }
 }
 

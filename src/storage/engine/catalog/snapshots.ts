@@ -26,13 +26,18 @@ export interface SnapshotState extends SnapshotOrigin {
   readonly fileBytes: number
 }
 
+/** Changes the definition of a snapshot for the table that gets its rows; undefined: a new one. */
+type Adapt = (definition: TableDefinition, table: TableState | undefined) => TableDefinition
+
 export class TableSnapshots {
   private readonly engine: Engine
   private readonly ddl: Ddl
+  private readonly adapt: Adapt
 
-  constructor(engine: Engine, ddl: Ddl) {
+  constructor(engine: Engine, ddl: Ddl, adapt: Adapt) {
     this.engine = engine
     this.ddl = ddl
+    this.adapt = adapt
   }
 
   /** All snapshots, by name. */
@@ -90,7 +95,7 @@ export class TableSnapshots {
       const source = this.find(name)
       this.engine.catalog.checkNew(tableName)
       this.engine.catalog.checkNamespace(tableName)
-      const copy = this.copyOf(source, tableName)
+      const copy = this.adapt(this.copyOf(source, tableName), undefined)
       const filesAdded = await this.shareAll(source, copy)
       await this.ddl.publish({ tablesCreated: [copy], filesAdded }, copy)
       return this.install(copy)
@@ -107,7 +112,7 @@ export class TableSnapshots {
       const tableName = source.snapshot!.table
       const table = this.engine.catalog.tables.get(tableName)
       this.engine.catalog.checkNamespace(tableName)
-      const fresh = this.copyOf(source, tableName)
+      const fresh = this.adapt(this.copyOf(source, tableName), table)
       const copy = table === undefined ? fresh : { ...fresh, tableId: table.tableId }
       const filesAdded = await this.shareAll(source, copy)
       const change = table === undefined ? { tablesCreated: [copy] } : { tablesAltered: [copy] }

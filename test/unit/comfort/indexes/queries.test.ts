@@ -461,3 +461,55 @@ void t.test('rows of a query are read as by gets, from memory and from files', a
   t.same(seen, [...sorted, ...sorted], 'observers see the gets')
   observed.remove()
 })
+
+void t.test('a restored snapshot has the indexes that its table has now', async (t) => {
+  const scene = await open(t)
+  const { test, indexes } = scene
+  const { admin } = test.database
+  await fill(scene, 3)
+  const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  await byCity.ready()
+  await admin.snapshot('before', 'users')
+  await indexes.rebuild('users', 'by_city')
+  await byCity.ready()
+
+  await admin.restoreSnapshot('before')
+  const put = { row: 'x', cells: { 'f:city': 'c9' } }
+  await test.database.table('users').put(put)
+  t.strictSame(texts((await byCity.rows({ prefix: { city: 'c9' } })).rows), ['x'])
+  await indexes.rebuild('users', 'by_city')
+  await byCity.ready()
+  t.equal(await byCity.count(), 4)
+
+  await indexes.drop('users', 'by_city')
+  await admin.restoreSnapshot('before')
+  t.strictSame(await indexes.list('users'), [], 'a dropped index stays dropped')
+  await test.database.table('users').put(put)
+
+  await admin.deleteTable('users')
+  await admin.cloneSnapshot('before', 'users')
+  t.strictSame(await indexes.list('users'), [], 'a clone has none, also under the old name')
+  await test.database.table('users').put(put)
+
+  await admin.addColumnFamily('users', 'g')
+  await indexes.create('users', { name: 'by_new', key: { name: 'g:name' } })
+  await t.rejects(admin.restoreSnapshot('before'), { code: 'ERR_NO_SUCH_COLUMN_FAMILY' })
+  await test.database.table('users').put({ row: 'x', cells: { 'g:name': 'n' } })
+})
+
+void t.test('a rebuild mends an index whose entries were deleted', async (t) => {
+  const scene = await open(t)
+  const { test, indexes } = scene
+  await fill(scene, 3)
+  const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  await byCity.ready()
+  const entries = async (): Promise<string> => (await indexes.list('users'))[0].entries
+  await test.database.admin.deleteTable(await entries())
+  await indexes.rebuild('users', 'by_city')
+  await byCity.ready()
+  await test.database.table('users').put({ row: 'x', cells: { 'f:city': 'c9' } })
+  t.equal(await byCity.count(), 4)
+  await test.database.admin.deleteTable(await entries())
+  await indexes.drop('users', 'by_city')
+  t.strictSame(await indexes.list(), [])
+})
