@@ -22,6 +22,7 @@ export class RowChanges {
   #found: Result | undefined
   /** The last write of each column. A column has one, so no marker hides a put of its batch. */
   readonly #writes = new Map<string, PlannedWrite>()
+  #writeCount = 0
 
   constructor(handle: TypedHandle<KeyParts, ColumnsOption>, row: Buffer) {
     this.handle = handle
@@ -35,9 +36,17 @@ export class RowChanges {
     this.#found = await this.#reading
   }
 
-  /** Plans writes, in place of earlier ones of the same columns. */
+  /** Grows with each planned write. */
+  get writeCount(): number {
+    return this.#writeCount
+  }
+
+  /** Plans writes, in place of earlier ones of the same columns. Copies their values. */
   write(writes: readonly ColumnWrite[], options: PutOptions): void {
-    for (const write of writes) this.#writes.set(write.column.name, { ...write, options })
+    for (const { column, stored } of writes) {
+      this.#writeCount++
+      this.#writes.set(column.name, { column, stored: stored && Buffer.from(stored), options })
+    }
   }
 
   /** Plans that the row has these values and no others. REQUIRES that the row was read. */
@@ -50,7 +59,7 @@ export class RowChanges {
         stored === undefined || before === undefined
           ? stored === before
           : Buffer.compare(stored, before) === 0
-      if (!isSame) this.#writes.set(column.name, { column, stored, options: {} })
+      if (!isSame) this.write([{ column, stored }], {})
     }
   }
 

@@ -10,6 +10,7 @@
  * without writes checks nothing: its reads are those of the snapshot. Scans are not offered,
  * because rows that others add to a range cannot be checked.
  */
+import { types } from 'node:util'
 import { checkObject, readArguments, shown } from '../../base/arguments.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
@@ -90,8 +91,9 @@ export class Transaction {
     row: RowInput<K, C>,
     options: Omit<TypedPutOptions, 'durability'> = {},
   ): void {
+    const lifetime = writeOptions.read(options)
     const { row: bytes, writes } = rowsOf(table).writesOf(row)
-    this.#changesOf(table, bytes).write(writes, writeOptions.read(options))
+    this.#changesOf(table, bytes).write(writes, lifetime)
   }
 
   /**
@@ -112,7 +114,9 @@ export class Transaction {
   /**
    * Replaces a row by what `change` makes of it: columns that the new row lacks are removed.
    * `change` gets undefined for a row that does not exist; the row stays as it is if `change`
-   * returns undefined. Resolves to the new row. Errors of {@link get} and {@link put}.
+   * returns undefined. Resolves to the new row. Errors of {@link get} and {@link put};
+   * `ERR_INVALID_ARGUMENT` if the transaction wrote the row while it waited for `change`, for that
+   * write would be lost.
    */
   async update<K extends KeyParts, C extends ColumnsOption>(
     table: TypedHandle<K, C>,
@@ -125,10 +129,21 @@ export class Transaction {
       throw invalidArgument(`update needs a function: (row) => newRow, got ${shown(change)}`)
     }
     const bytes = rowsOf(table).row(key)
-    const made = await change(await this.get(table, key))
-    this.#checkRunning()
     const changes = this.#changesOf(table, bytes)
+    await changes.read(this.#snapshot)
+    this.#checkRunning()
+    const { writeCount } = changes
+    const given = change(changes.current() as RowOutput<K, C> | undefined)
+    // A row that is there already is taken at once, so that no other call comes in between.
+    const made = types.isPromise(given) ? await given : given
+    this.#checkRunning()
     if (made === undefined) return changes.current() as RowOutput<K, C> | undefined
+    if (changes.writeCount !== writeCount) {
+      throw invalidArgument(
+        `a row of '${table.table.name}' was written while its update ran; await one call of the ` +
+          'transaction after the other',
+      )
+    }
     const { row, writes } = table.rows.writesOf(made)
     if (!row.equals(bytes)) {
       throw invalidArgument(
@@ -166,13 +181,19 @@ export class Transaction {
   /** Adds a check of any table. If it does not hold, the transaction fails at once. */
   check(check: AtomicCheck): void {
     this.#checkRunning()
-    this.#ownChecks.push(copyArguments(check).value)
+    const form = "{ table: 't', row: 'r', column: 'f:q', equals: 'value' }"
+    this.#ownChecks.push(
+      readArguments(() => copyArguments(checkObject(check, 'a check', form)).value),
+    )
   }
 
   /** Adds puts and deletes of any table, as of an atomic batch; gets do not see them. */
   mutate(mutation: AtomicMutation): void {
     this.#checkRunning()
-    this.#ownMutations.push(copyArguments(mutation).value)
+    const form = "{ table: 't', row: 'r', put: { cells: { 'f:q': 'value' } } }"
+    this.#ownMutations.push(
+      readArguments(() => copyArguments(checkObject(mutation, 'a mutation', form)).value),
+    )
   }
 
   #changesOf<K extends KeyParts, C extends ColumnsOption>(
@@ -259,8 +280,8 @@ export async function transaction<T>(
 function rowsOf<K extends KeyParts, C extends ColumnsOption>(
   table: TypedHandle<K, C>,
 ): RowForm<K, C> {
-  const rows = (table as Partial<TypedHandle<K, C>> | undefined)?.rows
-  if (rows instanceof RowForm) return rows
+  const { rows, table: plain } = (table ?? {}) as Partial<TypedHandle<K, C>>
+  if (rows instanceof RowForm && typeof plain?.name === 'string') return rows
   throw invalidArgument(
     `a transaction takes a typed table first, such as tx.get(users, key), got ${shown(table)}; ` +
       'for other tables it has check and mutate',

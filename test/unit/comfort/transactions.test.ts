@@ -349,3 +349,62 @@ onBackends('a put of a transaction has the options of a mutation', async (t, db)
   }
   t.equal(await table.count(), 0)
 })
+
+onBackends('writes are those of the call, and what is no object is refused', async (t, db) => {
+  const table = await defineTable({ name: 'documents', columns: { data: 'bytes' } }).open(db)
+  const plain = await db.admin.ensureTable('plain', { families: { f: {} } })
+  await db.admin.ensureTable('other', { families: { f: {} } })
+  await transaction(db, (tx) => {
+    const data = Buffer.from('good')
+    const cells = { 'f:q': Buffer.from('good') }
+    const mutation = { table: 'plain', row: 'r', put: { cells } }
+    const check = { table: 'plain', row: 'r', column: 'f:q', equals: null as string | null }
+    tx.put(table, { id: 'a', data })
+    tx.mutate(mutation)
+    tx.check(check)
+    data.write('evil')
+    cells['f:q'].write('evil')
+    mutation.table = 'other'
+    check.equals = 'changed'
+  })
+  t.equal(String((await table.get('a'))!.data), 'good')
+  t.equal((await plain.get({ row: 'r' })).value('f:q', 'utf8'), 'good')
+
+  const refused = { code: ErrorCode.invalidArgument }
+  for (const wrong of [null, undefined, 5]) {
+    await t.rejects(
+      transaction(db, (tx) => tx.check(wrong as never)),
+      refused,
+    )
+    await t.rejects(
+      transaction(db, (tx) => tx.mutate(wrong as never)),
+      refused,
+    )
+  }
+  await t.rejects(
+    transaction(db, (tx) => tx.get(accounts as never, 'a')),
+    refused,
+    'a definition is no table',
+  )
+})
+
+onBackends('updates of one row in one transaction lose none', async (t, db) => {
+  const table = await accounts.open(db)
+  await table.put({ id: 'a', balance: 0 })
+  await transaction(db, async (tx) => {
+    const more = (): unknown =>
+      tx.update(table, 'a', (row) => ({ id: 'a', balance: row!.balance! + 1 }))
+    await Promise.all([more(), more(), more()])
+  })
+  t.equal((await table.get('a'))!.balance, 3)
+
+  const torn = transaction(db, async (tx) => {
+    const slow = tx.update(table, 'a', async (row) => {
+      await new Promise(setImmediate)
+      return { id: 'a', balance: row!.balance! + 1 }
+    })
+    await Promise.all([slow, tx.increment(table, 'a', 'balance')])
+  })
+  await t.rejects(torn, { code: ErrorCode.invalidArgument, message: /one call .* after the other/ })
+  t.equal((await table.get('a'))!.balance, 3, 'nothing was written')
+})
