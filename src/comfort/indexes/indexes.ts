@@ -171,7 +171,13 @@ export class Indexes {
         return this.#find(table, name)
       },
       tablesOf: (table, index) => this.#openTables(table, index),
-      settled: (table, name) => this.#settled(table, name),
+      settled: (table, name) => {
+        this.#checkOpen()
+        // A build that another object of this class began may end with that one.
+        const { state } = this.#find(table, name)
+        if (state === 'building' && !this.#builds.has(`${table} ${name}`)) this.#build(table, name)
+        return this.#settled(table, name)
+      },
     }
   }
 
@@ -237,11 +243,13 @@ export class Indexes {
     const isOutdated = (): boolean => {
       if (this.#isClosed) return true
       const found = indexesOf(this.#database.table(table).describe())
-      return !found.some(({ entries }) => entries === index.entries)
+      return !found.some(({ entries, state }) => {
+        return entries === index.entries && state === 'building'
+      })
     }
     const end = (state: 'ready' | 'failed', reason?: string): Promise<unknown> =>
       this.#replace(table, name, (stored) => {
-        if (stored.entries !== index.entries) return stored
+        if (stored.entries !== index.entries || stored.state !== 'building') return stored
         return { ...stored, state, ...(reason !== undefined && { reason }) }
       })
     try {

@@ -2,7 +2,13 @@
  * Queries of an index. An entry is checked against its row, so a row that has changed in a way that
  * the index does not see (its cells expired, the table was truncated) is not returned.
  */
-import { checkInteger, checkObject, checkText, readArguments } from '../../base/arguments.js'
+import {
+  checkArray,
+  checkInteger,
+  checkObject,
+  checkText,
+  readArguments,
+} from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { boolean, declareOptions, text, unchecked, type GivenOptions } from '../../base/options.js'
 import type { Awaitable, Database } from '../../api/database.js'
@@ -163,7 +169,8 @@ export class TableIndex {
     const read = readArguments(() => rowOptions.read(checkQuery(index, query)))
     const span = pageSpanOf(index, read)
     const needed = index.plan.columns
-    const columns = read.columns && unionOf([...read.columns, ...needed])
+    const given = read.columns === undefined ? [] : checkArray(read.columns, 'columns')
+    const columns = given.length === 0 ? undefined : unionOf([...given, ...needed])
     const { data } = this.#home.tablesOf(this.table, index)
     return this.#page(index, span, read, async (results, snapshot) => {
       const { plan } = index

@@ -513,3 +513,27 @@ void t.test('a rebuild mends an index whose entries were deleted', async (t) => 
   await indexes.drop('users', 'by_city')
   t.strictSame(await indexes.list(), [])
 })
+
+void t.test('ready waits for a build that another object began, and goes on with it', async (t) => {
+  const scene = await open(t)
+  const { test, indexes } = scene
+  await using other = await openIndexes(test.database)
+  await fill(scene, 300)
+  await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  const byCity = other.index('users', 'by_city')
+  await byCity.ready()
+  t.equal(await byCity.count(), 300)
+  await indexes.index('users', 'by_city').ready()
+
+  await indexes.rebuild('users', 'by_city')
+  await indexes.close()
+  await byCity.ready()
+  t.equal(await byCity.count(), 300)
+  t.strictSame(await byCity.verify(), { rowsWithoutEntry: [], entriesWithoutRow: [] })
+
+  await t.rejects(byCity.rows({ columns: 5 as never }), { code: 'ERR_INVALID_ARGUMENT' })
+  await t.rejects(byCity.rows({ columns: 'f:city' as never }), { code: 'ERR_INVALID_ARGUMENT' })
+  await t.rejects(byCity.rows({ columns: null as never }), { code: 'ERR_INVALID_ARGUMENT' })
+  const { rows } = await byCity.rows({ columns: [], limit: 1 })
+  t.equal(rows[0].size, 3, 'as a get with an empty list')
+})
