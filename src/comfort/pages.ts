@@ -13,6 +13,7 @@ import type { BytesLike } from '../storage/cell/column-name.js'
 import type { RowPrefix, RowSpan, ScanOptions } from '../api/reads.js'
 import type { Result } from '../api/results/result.js'
 import type { Table } from '../api/table.js'
+import { refuseOptions } from './ranges.js'
 
 /** Rows that are read by pages, and options of the scans. */
 export type PageRows = Omit<ScanOptions, 'batch' | 'limit' | 'needCursorResult'> &
@@ -71,6 +72,7 @@ export async function readPage(table: Table, scan: PageScan): Promise<Page> {
   if (checkInteger(limit, 'limit', 1) === undefined) {
     throw invalidArgument('a scan of pages needs a limit')
   }
+  refuseOptions(rest, 'a scan of pages', ['batch', 'needCursorResult'])
   const reversed = checkBoolean(rest.reversed, 'reversed', false)
   const place = page === undefined ? undefined : readToken(page, reversed)
   // One more row shows whether there is another page in the direction of the read.

@@ -12,6 +12,16 @@ export type RangeScan = Omit<ScanOptions, 'batch' | 'raw' | 'needCursorResult'> 
 /** Rows that are read, and deleted, together. */
 const rowsAtOnce = 1000
 
+/** Refuses options of a scan whose results are not the rows. */
+export function refuseOptions(
+  scan: Readonly<Partial<Record<keyof ScanOptions, unknown>>>,
+  what: string,
+  names: readonly (keyof ScanOptions)[],
+): void {
+  const name = names.find((each) => scan[each] !== undefined)
+  if (name !== undefined) throw invalidArgument(`${what} has no option '${name}': it is of rows`)
+}
+
 async function eachBatch(
   table: Table,
   scan: RangeScan,
@@ -21,7 +31,7 @@ async function eachBatch(
   // A filter must see all cells; without one the first cell of a family tells that the row exists.
   const rows = table.scan(
     readArguments(() => {
-      checkObject(scan, 'a range')
+      refuseOptions(checkObject(scan, 'a range'), 'a range', ['batch', 'raw', 'needCursorResult'])
       return scan.filter === undefined ? { cellsPerFamilyMax: 1, ...scan } : scan
     }),
   )

@@ -3,6 +3,8 @@ import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import {
   BatchError,
+  countRows,
+  deleteRange,
   encodings,
   readPage,
   type BatchOperation,
@@ -135,6 +137,12 @@ void t.test('pages cover a scan, each row once', async (t) => {
   await t.rejects(readPage(table, { limit: 0 }), refused)
   await t.rejects(readPage(table, {} as never), refused)
   await t.rejects(readPage(table, { limit: 3, prefx: 'r' } as never), refused)
+  for (const parts of [{ batch: 1 }, { needCursorResult: true }]) {
+    await t.rejects(readPage(table, { limit: 3, ...parts }), refused, 'parts of rows')
+    await t.rejects(countRows(table, parts as never), refused)
+    await t.rejects(deleteRange(table, { prefix: 'r', ...parts }), refused)
+  }
+  await t.rejects(countRows(table, { raw: true } as never), refused, 'deleted rows')
 })
 
 const pageSeed = Number(process.env['CELLAR_SEED'] ?? 20261124)
