@@ -22,7 +22,15 @@ import { readPage, type Page } from '../pages.js'
 import { countRows, deleteRange } from '../ranges.js'
 import { transaction, type TransactionOptions } from '../transactions/transaction.js'
 import type { ColumnInput, ColumnOutput, ColumnsOption } from './columns.js'
-import { countedValue, counterAmount, counterColumn, type CounterName } from './counters.js'
+import {
+  checkAmount,
+  countedValue,
+  counterColumn,
+  isHeld,
+  notHeld,
+  takenBack,
+  type CounterName,
+} from './counters.js'
 import type {
   KeyOf,
   RowForm,
@@ -227,8 +235,9 @@ export class TypedTable<
   }
 
   /**
-   * Adds to a column of integers, in the bytes of a counter. Returns the new value. A sum beyond
-   * 2^53 is stored all the same; reads of the row then need the encoding `int64`.
+   * Adds to a column of integers, in the bytes of a counter. Returns the new value. A sum that the
+   * column cannot hold is taken back at once, and refused with `ERR_INVALID_ARGUMENT`; one of
+   * 'int64' wraps around, as in HBase.
    */
   async increment<N extends CounterName<C>>(
     key: KeyOf<K>,
@@ -236,11 +245,13 @@ export class TypedTable<
     amount: number | bigint = 1,
   ): Promise<ColumnOutput<C[N]>> {
     const counter = counterColumn(this.rows, name)
+    checkAmount(counter, amount)
     const row = this.rows.row(key)
-    return countedValue<C, N>(
-      counter,
-      await this.table.incrementColumnValue(row, counter.column, counterAmount(counter, amount)),
-    )
+    const value = await this.table.incrementColumnValue(row, counter.column, amount)
+    if (isHeld(counter, value)) return countedValue<C, N>(counter, value)
+    const { check, action } = takenBack(row, counter, amount)
+    await this.table.checkAndMutate(check, action)
+    throw notHeld(counter, value)
   }
 
   /**
@@ -321,11 +332,13 @@ export class SyncTypedTable<
     amount: number | bigint = 1,
   ): ColumnOutput<C[N]> {
     const counter = counterColumn(this.rows, name)
+    checkAmount(counter, amount)
     const row = this.rows.row(key)
-    return countedValue<C, N>(
-      counter,
-      this.table.incrementColumnValueSync(row, counter.column, counterAmount(counter, amount)),
-    )
+    const value = this.table.incrementColumnValueSync(row, counter.column, amount)
+    if (isHeld(counter, value)) return countedValue<C, N>(counter, value)
+    const { check, action } = takenBack(row, counter, amount)
+    this.table.checkAndMutateSync(check, action)
+    throw notHeld(counter, value)
   }
 
   /** As {@link TypedTable.compareAndSet}, before it returns. */

@@ -5,6 +5,7 @@ import {
   Database as Engine,
   ErrorCode,
   MemoryFileSystem,
+  SyncTypedTable,
   encodings,
   defineTable,
   type RowOf,
@@ -111,7 +112,10 @@ onBackends('a row comes back as it was put', async (t, db) => {
   )
   t.equal(await table.increment(key, 'count', 2), full.count! + 2)
   t.equal(await table.increment(key, 'total', -1n), 2n ** 63n - 2n)
-  await t.rejects(table.increment(key, 'count', 2n ** 60n), { code: invalid, message: /2\^53/ })
+  await t.rejects(table.increment(key, 'count', 2n ** 60n), {
+    code: invalid,
+    message: /safe integers/,
+  })
   t.equal((await table.get(key))?.count, full.count! + 2, 'and the row can be read')
   t.equal(await table.compareAndSet(key, 'page', '/old', 'x'), false)
   t.equal(await table.compareAndSet(key, 'page', '/home', undefined), true)
@@ -370,4 +374,25 @@ void t.test('a validator of rows and an asynchronous one', async (t) => {
   })
   await t.rejects(failing.put({ id: 'x', a: 1 }), { code: invalid, message: /of the validator/ })
   await db.close()
+})
+
+onBackends('a sum beyond safe integers is refused, and the row stays readable', async (t, db) => {
+  const table = await defineTable({ name: 'sums', columns: { n: 'integer', m: 'int64' } }).open(db)
+  const most = Number.MAX_SAFE_INTEGER
+  for (const sign of [1, -1]) {
+    await table.put({ id: 'a', n: sign * (most - 1), m: 1n })
+    t.equal(await table.increment('a', 'n', sign), sign * most)
+    await t.rejects(table.increment('a', 'n', sign), { code: invalid })
+    await t.rejects(table.increment('a', 'n', sign * most), { code: invalid })
+    t.equal((await table.get('a'))!.n, sign * most)
+    const both = [table.increment('a', 'n', sign), table.increment('a', 'n', sign * 2)]
+    await Promise.allSettled(both)
+    t.equal((await table.get('a'))!.n, sign * most, 'both were taken back')
+  }
+  await t.rejects(table.increment('new', 'n', 2n ** 60n), { code: invalid })
+  t.equal(await table.get('new'), undefined)
+  if (table instanceof SyncTypedTable) {
+    t.throws(() => table.incrementSync('a', 'n', -5), { code: invalid })
+    t.equal(table.getSync('a')!.n, -most)
+  }
 })
