@@ -9,6 +9,7 @@
  *          part*                      unique
  */
 import { copyBytes, equalBytes, type Bytes } from '../../base/bytes.js'
+import { CellarError, ErrorCode } from '../../base/errors.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 
 /** An entry of an index. */
@@ -50,11 +51,17 @@ export function writeBytes(target: Bytes, offset: number, value: unknown): numbe
   return end
 }
 
+/** Most entries of a row: some short lists in one key have more combinations than memory holds. */
+const entriesMax = 100_000
+
 const scratch = Buffer.allocUnsafe(3 * rowBytesMax + 16)
 
-/** The entries of a row, in the order of their keys. Throws the errors of the form. */
+/**
+ * The entries of a row, in the order of their keys. Throws the errors of the form, and
+ * `ERR_TOO_LARGE` if there are too many.
+ */
 export function entriesOf<S>(form: EntryForm<S>, row: Buffer, source: S): Entry[] {
-  const keys = keysOf(form, row, source)
+  const keys = keysOf(form, row, source, entriesMax)
   if (keys.length === 0) return []
   const value = form.valueOf(row, source)
   const entries: Entry[] = []
@@ -63,9 +70,15 @@ export function entriesOf<S>(form: EntryForm<S>, row: Buffer, source: S): Entry[
 }
 
 /** The keys of the entries of a row, in their order. */
-function keysOf<S>(form: EntryForm<S>, row: Buffer, source: S): Buffer[] {
+function keysOf<S>(form: EntryForm<S>, row: Buffer, source: S, countMax: number): Buffer[] {
   const values = valuesOf(form, source)
   const count = countOf(values)
+  if (count > countMax) {
+    throw new CellarError(
+      ErrorCode.tooLarge,
+      `the values of a row make ${count} entries of an index, of at most ${countMax}`,
+    )
+  }
   const rowBytes = form.unique ? 0 : row.length
   const keys: Buffer[] = []
   for (let at = 0; at < count; at++) {
@@ -123,7 +136,7 @@ export function entryChanges<S>(
   const written: Entry[] = []
   let oldValue: Buffer | undefined
   let at = 0
-  for (const key of keysOf(form, row, before)) {
+  for (const key of keysOf(form, row, before, Infinity)) {
     let order = 1
     for (; at < entries.length && order > 0; at++) {
       order = Buffer.compare(key, entries[at].key)

@@ -537,3 +537,22 @@ void t.test('ready waits for a build that another object began, and goes on with
   const { rows } = await byCity.rows({ columns: [], limit: 1 })
   t.equal(rows[0].size, 3, 'as a get with an empty list')
 })
+
+void t.test('a row with too many combinations of values is refused', async (t) => {
+  const { test, indexes } = await open(t)
+  const list = (column: string): object => ({ column, encoding: 'json', each: true })
+  const byBoth = await indexes.create('users', {
+    name: 'by_both',
+    key: { a: list('f:a'), b: list('f:b') },
+  })
+  await byBoth.ready()
+  const table = test.database.table('users')
+  const words = (count: number): string =>
+    JSON.stringify(Array.from({ length: count }, (_, i) => `w${i}`))
+  await table.put({ row: 'r', cells: { 'f:a': words(40), 'f:b': words(50) } })
+  const more = table.put({ row: 'r', cells: { 'f:b': words(2_501) } })
+  await t.rejects(more, { code: 'ERR_TOO_LARGE', message: /make 100040 entries/ })
+  t.equal(await byBoth.count(), 2_000)
+  await table.delete({ row: 'r' })
+  t.equal(await byBoth.count(), 0)
+})
