@@ -148,7 +148,7 @@ export class RowKey<K extends KeyParts = KeyParts> {
     }
     const { bytes, isComplete } = this.#encode(this.#valuesOf(key, 'a key'))
     if (isComplete) return bytes
-    const missing = this.#parts.find(({ name }) => !isGiven(key, name))?.name
+    const missing = this.#parts.find(({ name }) => memberOf(key, name) === undefined)?.name
     throw invalidArgument(`the key lacks its part '${missing}'; give all of: ${this.#listed}`)
   }
 
@@ -219,7 +219,7 @@ export class RowKey<K extends KeyParts = KeyParts> {
       const values: unknown[] = []
       let missing: string | undefined
       for (const { name } of this.#parts) {
-        const value = key[name]
+        const value = memberOf(key, name)
         if (value === undefined) missing ??= name
         else if (missing === undefined) values.push(value)
         else {
@@ -247,8 +247,10 @@ export class RowKey<K extends KeyParts = KeyParts> {
   }
 }
 
-function isGiven(key: object, name: string): boolean {
-  return (key as Readonly<Record<string, unknown>>)[name] !== undefined
+/** A member that an object was given: all objects have some others, such as 'constructor'. */
+function memberOf(key: object, name: string): unknown {
+  const value: unknown = Reflect.get(key, name)
+  return value === Reflect.get(Object.prototype, name) ? undefined : value
 }
 
 function namedPart(name: string, option: unknown, isLast: boolean): NamedPart {

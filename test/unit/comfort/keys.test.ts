@@ -295,3 +295,13 @@ void t.test('wrong keys are refused with what to write', (t) => {
   wrong(() => rowsOfKeys(key, { start: { user: 'a' } } as never, false), /did you mean/)
   t.end()
 })
+
+void t.test('parts may have the names that all objects have', (t) => {
+  const key = defineKey({ season: 'integer', constructor: 'utf8' })
+  const row = key.encode({ season: 1, constructor: 'Lotus' })
+  t.strictSame(key.decode(row), { season: 1, constructor: 'Lotus' })
+  const { startRow } = rowsOfKeys(key, { prefix: { season: 1 } } as never, false)
+  t.strictSame(startRow, row.subarray(0, 8))
+  t.throws(() => key.encode({ season: 1 } as never), { message: /lacks its part 'constructor'/ })
+  t.end()
+})
