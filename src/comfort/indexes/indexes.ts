@@ -1,6 +1,6 @@
 /** The indexes of the tables of a database: create, build, find, rebuild and drop. */
 import { checkText } from '../../base/arguments.js'
-import { CellarError, ErrorCode } from '../../base/errors.js'
+import { CellarError, ErrorCode, hasCode } from '../../base/errors.js'
 import { checkDatabase, requireCapability } from '../../api/capabilities.js'
 import type { Awaitable, Database } from '../../api/database.js'
 import { plainTableName } from '../../api/names.js'
@@ -94,9 +94,10 @@ export class Indexes {
   /** The indexes of a table, or of all tables, in the order of their creation. */
   async list(table?: string): Promise<IndexDescription[]> {
     this.#checkOpen()
-    const { admin } = this.#database
-    const names = table === undefined ? await admin.listTableNames() : [plainTableName(table)]
-    const described = await Promise.all(names.map(async (name) => admin.getDescriptor(name)))
+    const described =
+      table === undefined
+        ? await this.#describedTables()
+        : [await this.#database.admin.getDescriptor(plainTableName(table))]
     return described.flatMap((description) =>
       indexesOf(description).map(({ declaration, state, entries }) => {
         return { table: description.name, declaration, state, entries }
@@ -148,13 +149,11 @@ export class Indexes {
 
   /** @internal Continues the builds of an earlier process, and removes their leftovers. */
   async resume(): Promise<void> {
-    const { admin } = this.#database
     const all = await this.#change(async () => {
       const known = await this.list()
       const used = new Set(known.map(({ entries }) => entries))
-      for (const name of await admin.listTableNames()) {
-        const { metadata } = await admin.getDescriptor(name)
-        if (Object.hasOwn(metadata, entriesMark) && !used.has(name)) await admin.deleteTable(name)
+      for (const { name, metadata } of await this.#describedTables()) {
+        if (Object.hasOwn(metadata, entriesMark) && !used.has(name)) await this.#deleteEntries(name)
       }
       return known
     })
@@ -298,6 +297,20 @@ export class Indexes {
       })
       return entries
     }
+  }
+
+  /** All tables; those that are dropped meanwhile are left out. */
+  async #describedTables(): Promise<TableDescription[]> {
+    const { admin } = this.#database
+    const found: TableDescription[] = []
+    for (const name of await admin.listTableNames()) {
+      try {
+        found.push(await admin.getDescriptor(name))
+      } catch (error) {
+        if (!hasCode(error, ErrorCode.tableNotFound)) throw error
+      }
+    }
+    return found
   }
 
   /** Removes a table of entries, which may be gone already. */

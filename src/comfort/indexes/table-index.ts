@@ -9,10 +9,11 @@ import {
   checkText,
   readArguments,
 } from '../../base/arguments.js'
+import { toBytes } from '../../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { boolean, declareOptions, text, unchecked, type GivenOptions } from '../../base/options.js'
 import type { Awaitable, Database } from '../../api/database.js'
-import type { ColumnName } from '../../storage/cell/column-name.js'
+import type { BytesLike, ColumnName } from '../../storage/cell/column-name.js'
 import type { RowSpan, Snapshot } from '../../api/reads.js'
 import type { Result } from '../../api/results/result.js'
 import { getByKeys, type SyncTable, type Table } from '../../api/table.js'
@@ -182,7 +183,8 @@ export class TableIndex {
 
   /**
    * Entries of the index, without a look at the rows. An entry may outlive its row where cells
-   * expire (TTL), and after `truncateTable`, `restoreSnapshot` and imports; `rows` checks that.
+   * expire (TTL), where a family has `keepDeletedCells`, and after `truncateTable`,
+   * `restoreSnapshot` and imports; `rows` checks that.
    */
   async entries(query: EntryQuery = {}): Promise<IndexPage<IndexEntry>> {
     const index = this.#ready()
@@ -298,7 +300,14 @@ function pageSpanOf(index: KeptIndex, query: PageOptions): RowSpan {
   checkInteger(limit, 'limit', 1)
   const span = spanOf(index, query, reversed)
   if (page === undefined) return span
-  return { ...span, startRow: readToken(page, reversed), startInclusive: false }
+  const startRow = readToken(page, reversed)
+  const isInside = (bound: BytesLike | undefined, side: number): boolean =>
+    bound === undefined || side * Buffer.compare(startRow, toBytes(bound)) >= 0
+  const side = reversed ? -1 : 1
+  if (isInside(span.startRow, side) && isInside(span.stopRow, -side)) {
+    return { ...span, startRow, startInclusive: false }
+  }
+  throw invalidArgument('page lies outside of the range of the query')
 }
 
 function token(key: Buffer, reversed: boolean): string {

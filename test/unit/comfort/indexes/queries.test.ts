@@ -556,3 +556,34 @@ void t.test('a row with too many combinations of values is refused', async (t) =
   await table.delete({ row: 'r' })
   t.equal(await byBoth.count(), 0)
 })
+
+void t.test('a page of another range is refused', async (t) => {
+  const scene = await open(t)
+  const { indexes } = scene
+  await fill(scene, 20)
+  const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  await byCity.ready()
+  for (const reversed of [false, true]) {
+    const next = async (city: string): Promise<string | undefined> =>
+      (await byCity.rows({ prefix: { city }, limit: 2, reversed })).next
+    for (const other of ['c1', 'c3']) {
+      const page = await next(other)
+      const wrong = { reversed, page }
+      const refused = { code: 'ERR_INVALID_ARGUMENT', message: /outside of the range/ }
+      await t.rejects(byCity.rows({ ...wrong, prefix: { city: 'c2' } }), refused)
+      await t.rejects(byCity.entries({ ...wrong, prefix: { city: 'c2' } }), refused)
+      await t.rejects(byCity.rows({ ...wrong, startsWith: { city: 'c2' } }), refused)
+      const own = await byCity.rows({ ...wrong, prefix: { city: other } })
+      t.equal(own.rows.length, 2)
+    }
+  }
+})
+
+void t.test('indexes are opened and listed while tables are dropped', async (t) => {
+  const { test, indexes } = await open(t)
+  const { admin } = test.database
+  // As if the table were dropped behind the list of names.
+  t.intercept(admin, 'listTableNames', { value: () => ['dropped', 'users'] })
+  t.strictSame(await indexes.list(), [])
+  await (await openIndexes(test.database)).close()
+})
