@@ -7,7 +7,7 @@
  * with 0700. A symbolic link, pipe or device in place of a file is never opened.
  */
 import type { Stats } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { assert } from '../../base/assert.js'
 import { checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { fileError, syntheticError, systemCode } from './errors.js'
@@ -345,9 +345,25 @@ export class NodeFileSystem implements FileSystem {
   }
 
   makeDirectorySync(path: string): void {
-    attempt('makeDirectory', path, () =>
-      nodeFs.mkdirSync(this.at(path), { recursive: true, mode: directoryMode }),
-    )
+    attempt('makeDirectory', path, () => this.makeDirectoryAt(path))
+  }
+
+  /**
+   * Node's recursive form is not used: it tells a read-only file system as ENOENT, and never
+   * returns where a directory that exists refuses a name by ENOENT, as below `/proc`.
+   */
+  private makeDirectoryAt(path: string): void {
+    const isThere = (place: string): boolean =>
+      nodeFs.statSync(this.at(place), { throwIfNoEntry: false })?.isDirectory() === true
+    try {
+      nodeFs.mkdirSync(this.at(path), { mode: directoryMode })
+    } catch (error) {
+      if (isThere(path)) return
+      const parent = dirname(path)
+      if (systemCode(error) !== 'ENOENT' || parent === path || isThere(parent)) throw error
+      this.makeDirectoryAt(parent)
+      this.makeDirectoryAt(path)
+    }
   }
 
   renameSync(from: string, to: string): void {

@@ -5,6 +5,7 @@ import t from 'tap'
 import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
 import type { SystemCalls } from '../../../../src/storage/fs/node-fs.js'
 import { syntheticError } from '../../../../src/storage/fs/errors.js'
+import { childEnvironment } from '../../../helpers/child-environment.js'
 import { generator, seed } from './random.js'
 
 /** The system with some functions replaced. */
@@ -29,6 +30,32 @@ void t.test('files are private to their owner', { skip: posixOnly }, async (t) =
   t.equal(nodeFs.statSync(join(directory, 'x', 'y')).mode & 0o777, 0o700)
   t.equal(nodeFs.statSync(join(directory, 'x', 'a')).mode & 0o777, 0o600)
   t.equal(fileSystem.shareable, true)
+})
+
+void t.test('a directory that cannot be made says why', { skip: posixOnly }, async (t) => {
+  const directory = t.testdir({ file: 'text', full: { inner: {} } })
+  const fileSystem = new NodeFileSystem()
+  const made = join(directory, 'a', 'b', 'c')
+  fileSystem.makeDirectorySync(made)
+  fileSystem.makeDirectorySync(made)
+  fileSystem.makeDirectorySync(join(directory, 'full', 'inner'))
+  t.equal(nodeFs.statSync(made).isDirectory(), true)
+  const refused = (...parts: string[]) => fileSystem.makeDirectorySync(join(directory, ...parts))
+  t.throws(() => refused('file'), { code: 'ERR_IO', cause: { code: 'EEXIST' } })
+  t.throws(() => refused('file', 'x'), { code: 'ERR_IO', cause: { code: 'ENOTDIR' } })
+})
+
+const hasProc = nodeFs.existsSync('/proc/self')
+void t.test('a system that makes no directories is refused', { skip: !hasProc }, async (t) => {
+  // In a process of its own: a call that never returns would hold up this one.
+  const module = new URL('../../../../src/storage/fs/node-fs.js', import.meta.url).href
+  const program = `const { NodeFileSystem } = await import(${JSON.stringify(module)})
+    try { new NodeFileSystem().makeDirectorySync('/proc/none/x') } catch (error) {
+      console.log(error.code, error.cause.code)
+    }`
+  const words = ['--input-type=module', '--eval', program]
+  const answer = execFileSync(process.execPath, words, { timeout: 20_000, env: childEnvironment })
+  t.equal(String(answer), 'ERR_IO ENOENT\n')
 })
 
 void t.test('a symbolic link in place of a file is refused', { skip: posixOnly }, async (t) => {
