@@ -15,6 +15,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ZooKeeperServer, zookeeperMissing } from '../metadata/zookeeper-server.js'
+import { outliveReader } from '../demonstration-words.js'
 import { Demonstration, say } from './demonstration.js'
 import { Coordinator } from './processes.js'
 
@@ -37,8 +38,9 @@ async function overCellar(): Promise<void> {
   }
 }
 
-async function overZooKeeper(): Promise<void> {
+async function overZooKeeper(isAsked: boolean): Promise<void> {
   const missing = zookeeperMissing()
+  if (missing !== undefined && isAsked) throw new Error(missing)
   if (missing !== undefined) return say(`ZooKeeper is left out: ${missing}`)
   say('ZooKeeper:')
   const server = await ZooKeeperServer.start()
@@ -60,9 +62,10 @@ if (!isKnown || (option ?? '--store') !== '--store') {
   process.stderr.write('usage: npm run brokers -- [--store cellar|zookeeper]\n')
   process.exit(2)
 }
+outliveReader()
 try {
   if (chosen !== 'zookeeper') await overCellar()
-  if (chosen !== 'cellar') await overZooKeeper()
+  if (chosen !== 'cellar') await overZooKeeper(chosen === 'zookeeper')
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
   process.exitCode = 1

@@ -211,6 +211,11 @@ async function main(words: readonly string[]): Promise<number> {
   }
   const interruption = new AbortController()
   process.once('SIGINT', () => interruption.abort())
+  // The reader of a pipe may have seen enough: `npm start | head`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    interruption.abort()
+  })
   const job = new Job(settings, reporter, interruption.signal)
   try {
     await job.run()

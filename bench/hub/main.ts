@@ -11,6 +11,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { outliveReader } from '../demonstration-words.js'
 import type { HubEvent } from './hub.js'
 
 const script = join(import.meta.dirname, 'hub.js')
@@ -81,6 +82,7 @@ async function main(): Promise<number> {
   }
 }
 
+outliveReader()
 main().then(
   (code) => {
     process.exitCode = code

@@ -9,6 +9,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { outliveReader, roundsAndSeed } from '../demonstration-words.js'
 import { Journal, type Note } from './journal.js'
 import { openLibrary, field, idOf, searchName, type Library } from './program.js'
 import { readPackages } from './packages.js'
@@ -112,8 +113,9 @@ async function main(rounds: number, seed: number): Promise<boolean> {
   }
 }
 
-const [rounds = '12', seed = '1'] = process.argv.slice(2)
-main(Number(rounds), Number(seed)).then(
+outliveReader()
+const { rounds, seed } = roundsAndSeed('library', process.argv.slice(2))
+main(rounds, seed).then(
   (agree) => {
     process.exitCode = agree ? 0 : 1
   },

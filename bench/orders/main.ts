@@ -9,6 +9,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { outliveReader, roundsAndSeed } from '../demonstration-words.js'
 import { audit, pruneToEnd } from './jobs.js'
 import { openShop } from './program.js'
 import { checkShop, runAndKill } from './rounds.js'
@@ -50,8 +51,9 @@ async function main(rounds: number, seed: number): Promise<boolean> {
   }
 }
 
-const [rounds = '12', seed = '1'] = process.argv.slice(2)
-main(Number(rounds), Number(seed)).then(
+outliveReader()
+const { rounds, seed } = roundsAndSeed('orders', process.argv.slice(2))
+main(rounds, seed).then(
   (agree) => {
     process.exitCode = agree ? 0 : 1
   },
