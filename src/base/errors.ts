@@ -60,7 +60,7 @@ export const ErrorCode = {
   noSuchColumnFamily: 'ERR_NO_SUCH_COLUMN_FAMILY',
   /** A column family of that name exists already. */
   columnFamilyExists: 'ERR_COLUMN_FAMILY_EXISTS',
-  /** A row, qualifier, cell or batch is larger than the documented limit. */
+  /** A cell, a batch or an entry of an index is larger than the documented limit. */
   tooLarge: 'ERR_TOO_LARGE',
   /** A timestamp lies too far in the future (HBase: FailedSanityCheckException). */
   failedSanityCheck: 'ERR_FAILED_SANITY_CHECK',
