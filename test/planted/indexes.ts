@@ -121,7 +121,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a family of an index can be dropped',
     file: 'src/table/admin/schema.ts',
-    find: 'checkFamilies(table.name, families, planIndex(index.declaration))',
+    find: 'checkFamilies(name, families, planIndex(index.declaration))',
     replace: 'void [checkFamilies, families, planIndex(index.declaration)]',
     tests: queries,
   },

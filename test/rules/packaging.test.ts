@@ -25,7 +25,7 @@ const description = JSON.parse(
 ) as PackageDescription
 
 /** Bytes of the compressed package; a few per cent above what they are. */
-const sizeMax = 790_000
+const sizeMax = 800_000
 
 /** The compiled module behind each entry, by the name of the published file. */
 const compiledEntries = JSON.parse(
