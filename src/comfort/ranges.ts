@@ -60,11 +60,12 @@ export async function countRows(table: Table, scan: RangeScan = {}): Promise<num
  * with empty bounds, else errors of `Table.scan` and `Table.deleteList`.
  */
 export async function deleteRange(table: Table, scan: RangeScan): Promise<number> {
-  const { startRow, stopRow, prefix } = readArguments(() => ({
-    ...checkObject(scan, 'a range', "{ prefix: 'r' }"),
-  }))
-  // An empty bound is none.
-  if ([startRow, stopRow, prefix].every((bound) => bound === undefined || bound?.length === 0)) {
+  const isWhole = readArguments(() => {
+    const { startRow, stopRow, prefix } = checkObject(scan, 'a range', "{ prefix: 'r' }")
+    // An empty bound is none.
+    return [startRow, stopRow, prefix].every((bound) => bound === undefined || bound?.length === 0)
+  })
+  if (isWhole) {
     throw invalidArgument(
       'deleteRange needs a bound: prefix, startRow or stopRow, of a typed table prefix, startKey or ' +
         'stopKey; admin.truncateTable removes all rows',
