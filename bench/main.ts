@@ -29,7 +29,8 @@ function usage(): string {
 
 suites
 ${suites.join('')}  all                 every suite, one after the other
-  record              what the README and the overview show; see bench/recording.ts
+  record              what the README and the overview show; see bench/recording.ts; parts are
+                      suites, for some of them alone
   ./mine.js           a module of yours that exports 'suite'; see bench/README.md
 
 ${optionsUsage}`
@@ -90,7 +91,7 @@ async function runOne(
   return outcome.failures.length === 0
 }
 
-/** Records the suites of `recording.ts`, and writes the texts and pictures that show them. */
+/** Records the suites of `recording.ts`, or those that are named. */
 async function recordAll(options: AskedOptions, progress: Progress): Promise<number> {
   const { outPath } = options
   if (outPath === undefined) throw new UsageError('record needs --out')
@@ -98,11 +99,18 @@ async function recordAll(options: AskedOptions, progress: Progress): Promise<num
   if (commit?.endsWith('-dirty') === true) {
     throw new UsageError('commit first: recorded tables name one commit')
   }
+  const names = recordedSuites.map(({ name }) => name)
+  const unknown = options.parts.find((part) => !names.includes(part))
+  if (unknown !== undefined) {
+    throw new UsageError(`'${unknown}' is none of the recorded suites: ${names.join(', ')}`)
+  }
   let allGood = true
   for (const suite of recordedSuites) {
     const { name, phaseSeconds = 1 } = suite
+    if (options.parts.length > 0 && !options.parts.includes(name)) continue
     const asked = {
       ...options,
+      parts: [],
       engines: options.engines.length > 0 ? options.engines : (suite.engines ?? []),
       records: options.records ?? suite.records,
       repeat: options.repeat ?? recordedRepeats,

@@ -7,7 +7,7 @@
  * and `ycsb` all engines have a cache that holds the store: LMDB has that whatever it is told,
  * because it maps its file, and Cellar by default, with a quarter of the memory. A workload on a
  * loaded store ends after one second, where no other time stands here. With `--resume` an
- * interrupted recording goes on.
+ * interrupted recording goes on. `record cas level` records these suites alone.
  */
 import { totalmem } from 'node:os'
 

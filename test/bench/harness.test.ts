@@ -242,6 +242,7 @@ void t.test('wrong command lines run nothing', async (t) => {
     ['db-bench', 'nothing', '--engines', 'cellar'],
     ['db-bench', '--engines', join(directory, 'empty.mjs')],
     [join(directory, 'empty.mjs')],
+    ['record', 'nothing'],
     ['ycsb', '--records', '1.5'],
     ['ycsb', '--records', '1', '--records-of', '2'],
   ]
