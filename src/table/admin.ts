@@ -299,7 +299,8 @@ export class Admin implements BackendAdmin {
   /**
    * Restores the options, families and rows of the snapshot's table. The table need not be
    * disabled, and is created again if it was dropped. Running scans continue; views from before no
-   * longer see the rows. `ERR_SNAPSHOT_NOT_FOUND`.
+   * longer see the rows. The table keeps the indexes that it has now: `ERR_NO_SUCH_COLUMN_FAMILY`
+   * if the snapshot lacks a family of one. `ERR_SNAPSHOT_NOT_FOUND`.
    */
   async restoreSnapshot(name: string): Promise<EmbeddedTable> {
     this.#lifecycle.checkWritable()

@@ -41,11 +41,11 @@ export class RowChanges {
     return this.#writeCount
   }
 
-  /** Plans writes, in place of earlier ones of the same columns. Copies their values. */
+  /** Plans writes, in place of earlier ones of the same columns. Takes over their values. */
   write(writes: readonly ColumnWrite[], options: PutOptions): void {
-    for (const { column, stored } of writes) {
+    for (const write of writes) {
       this.#writeCount++
-      this.#writes.set(column.name, { column, stored: stored && Buffer.from(stored), options })
+      this.#writes.set(write.column.name, { ...write, options })
     }
   }
 

@@ -1,7 +1,7 @@
 /** Conditions of updates and deletes: on fields of any scope, and on the version. */
 import {
-  comparisons,
   boolean,
+  comparisons,
   declareOptions,
   list,
   required,
