@@ -15,19 +15,16 @@
  *
  * A source without feed and snapshots is copied and compared after its writes are stopped.
  */
-import { performance } from 'node:perf_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   CellarError,
   ErrorCode,
-  isRefusal,
   type ChangedCell,
   type Database,
   type Snapshot,
 } from '../../api/index.js'
 import { checkAborted, hasCode } from '../../base/errors.js'
 import { rowWrites } from '../owned/log/apply.js'
-import type { Patience } from '../owned/log/log-store.js'
+import { patienceOf, type Patience } from '../owned/log/log-store.js'
 import type { LoggedCell } from '../owned/log/logged-batch.js'
 import { writeRows } from '../owned/row-writer.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
@@ -45,8 +42,6 @@ import {
 } from './options.js'
 import { pieces, rowAfter, sourceCells } from './source-cells.js'
 
-/** Milliseconds between two attempts of a call. */
-const retryPause = 100
 /** Changes that are written together. */
 const changesPerGroup = 500
 /** A round that changed at most so many rows is the last but one. */
@@ -90,11 +85,10 @@ export async function moveDatabase(
 ): Promise<MoveReport> {
   const settings = moveOptions.read(options)
   const { stateTable, tables: named, retryMilliseconds, signal } = settings
+  const repeat = patienceOf(retryMilliseconds)
   const patience: Patience = async (error, since) => {
     checkAborted('moveDatabase', signal)
-    const passed = performance.now() - since
-    if (isRefusal(error) || passed + retryPause > retryMilliseconds) throw error
-    await sleep(retryPause)
+    await repeat(error, since)
   }
   const place = { source, target, stateTable, tables: named, patience }
   const state = await HeldState.take(place, async () => {

@@ -3,7 +3,6 @@
  * tables, snapshots and a change feed. See `docs/owned-database.md`.
  */
 import { randomUUID } from 'node:crypto'
-import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { checkDatabase } from '../../api/index.js'
 import type * as api from '../../api/index.js'
@@ -17,7 +16,6 @@ import {
   closedError,
   ErrorCode,
   invalidArgument,
-  isRefusal,
   poisonedError,
 } from '../../base/errors.js'
 import { foreignTable, readAtomic } from '../../checks/atomic.js'
@@ -27,7 +25,7 @@ import { Feeds } from './feeds.js'
 import { LocalFilters } from './local-filters.js'
 import { fill } from './mirror.js'
 import { roundsOf, rowWrites } from './log/apply.js'
-import type { LogPlace, Patience } from './log/log-store.js'
+import { patienceOf, type LogPlace, type Patience } from './log/log-store.js'
 import type { LoggedBatch } from './log/logged-batch.js'
 import { OwnerLog } from './log/owner-log.js'
 import { claim, readOwner, recover } from './log/takeover.js'
@@ -44,8 +42,6 @@ import { EvaluationError, WorkingCopy } from './working-copy.js'
 /** Batches and bytes of a group and of a chunk of the log. */
 const chunkBatchesMax = 1_000
 const chunkBytesMax = 2 * 1024 * 1024
-/** Milliseconds between two attempts of a call. */
-const retryPause = 100
 /** Bytes of the working copy after which it begins anew. */
 const copyBytesMax = 32 * 1024 * 1024
 
@@ -67,11 +63,7 @@ export async function ownDatabase(
   const settings = readArguments(() => ownedOptions.read(options))
   await loadChecksums()
   const { name, logTable, signal, retryMilliseconds } = settings
-  const patience: Patience = async (error, since) => {
-    const passed = performance.now() - since
-    if (isRefusal(error) || passed + retryPause > retryMilliseconds) throw error
-    await sleep(retryPause)
-  }
+  const patience = patienceOf(retryMilliseconds)
   await ensureLogTable(database, logTable, settings.durability)
   const store = new TableLogStore(database.table(logTable))
   const place: LogPlace = { store, name, patience }

@@ -8,6 +8,8 @@
  * expects or changes nothing.
  */
 import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isRefusal } from '../../../base/errors.js'
 
 /** A row of the log. */
 export interface LogRow {
@@ -55,6 +57,18 @@ export interface LogStore {
  * throws to give up. `since` is the time of the first failure of this call, by the monotonic clock.
  */
 export type Patience = (error: unknown, since: number) => Promise<void>
+
+/** Milliseconds between two attempts of a call. */
+const retryPause = 100
+
+/** Gives up at a refusal, and when the next attempt would come later than `retryMilliseconds`. */
+export function patienceOf(retryMilliseconds: number): Patience {
+  return async (error, since) => {
+    const passed = performance.now() - since
+    if (isRefusal(error) || passed + retryPause > retryMilliseconds) throw error
+    await sleep(retryPause)
+  }
+}
 
 /** Carries out a call, as often as it takes. */
 export async function repeated<T>(patience: Patience, call: () => Promise<T>): Promise<T> {
