@@ -165,9 +165,13 @@ export class RowStructBuilder {
     ])
   }
 
-  /** One delete for each kind of markers: the service has one kind in each. */
+  /**
+   * One delete for each kind of markers: the service has one kind in each. A second marker of a
+   * family begins another delete, because HBase's `addFamily` forgets the first one.
+   */
   #addMarkers(markers: readonly NamedMarker[]): void {
-    const kinds = new Map<number, Struct[]>()
+    const deletes = new Map<string, { deleteType: number; columns: Struct[] }>()
+    const counts = new Map<string, number>()
     for (const { type, family, escapedQualifier, timestamp } of markers) {
       if (type === CellType.put) continue
       const ofFamily = type === CellType.deleteFamily || type === CellType.deleteFamilyVersion
@@ -177,14 +181,20 @@ export class RowStructBuilder {
         ? undefined
         : unescape(escapedQualifier, 0, escapedQualifier.length)
       const column = { family, qualifier, timestamp: this.#timestamp(timestamp) }
-      const code = deleteTypes[type]
-      const list = kinds.get(code)
-      if (list === undefined) kinds.set(code, [column])
-      else list.push(column)
+      const deleteType = deleteTypes[type]
+      let before = 0
+      if (type === CellType.deleteFamily) {
+        before = counts.get(family) ?? 0
+        counts.set(family, before + 1)
+      }
+      const place = `${deleteType} ${before}`
+      const known = deletes.get(place)
+      if (known === undefined) deletes.set(place, { deleteType, columns: [column] })
+      else known.columns.push(column)
     }
-    for (const [deleteType, columns] of kinds) {
+    for (const each of deletes.values()) {
       this.#mutations.push({
-        deleteSingle: { row: this.#row, columns, deleteType, ...this.#durabilityMember() },
+        deleteSingle: { row: this.#row, ...each, ...this.#durabilityMember() },
       })
     }
   }

@@ -61,7 +61,7 @@ class Draw {
   }
 
   get delete(): Omit<Delete, 'row'> {
-    const { column, timestamp } = this
+    const { column, timestamp, timestamp: earlier } = this
     return this.of<Omit<Delete, 'row'>>([
       { timestamp },
       { families: [this.of(['f', 'g'])], timestamp },
@@ -69,6 +69,12 @@ class Draw {
       { columns: [column], timestamp },
       { columnVersions: [{ family: column[0], qualifier: column.slice(2), timestamp }] },
       { columns: [column], families: [this.of(['f', 'g'])], timestamp },
+      {
+        families: [
+          { family: 'f', timestamp },
+          { family: 'f', timestamp: earlier },
+        ],
+      },
     ])
   }
 
