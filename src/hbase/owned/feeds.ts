@@ -30,13 +30,22 @@ export class Feeds {
 
   /** The changes of a log from now on, or from the sequence of the options on. */
   follow(log: OwnerLog, options: api.ChangeOptions): AsyncGenerator<api.Change, void> {
-    return this.#follow(log, options, log.last)
+    const ended = new AbortController()
+    const feed = this.#follow(log, options, log.last, ended.signal)
+    const end = feed.return.bind(feed)
+    // Without the signal, a feed that waits would only end behind the next batch.
+    feed.return = (value) => {
+      ended.abort()
+      return end(value)
+    }
+    return feed
   }
 
   async *#follow(
     log: OwnerLog,
     options: api.ChangeOptions,
     last: number,
+    ended: AbortSignal,
   ): AsyncGenerator<api.Change, void> {
     const settings = changeOptions.read(options)
     await this.#checkNames(settings)
@@ -46,7 +55,10 @@ export class Feeds {
     this.#positions.add(position)
     try {
       while (position.next <= to) {
-        while (log.applied < position.next) await this.#progress(log, settings.signal)
+        while (log.applied < position.next) {
+          await this.#progress(log, ended, settings.signal)
+          if (ended.aborted) return
+        }
         for (const batch of await log.read(position.next)) {
           checkAborted('the change feed', settings.signal)
           if (batch.sequence > to) return
@@ -73,15 +85,21 @@ export class Feeds {
     }
   }
 
-  async #progress(log: OwnerLog, signal: AbortSignal | undefined): Promise<void> {
+  /** Waits until more is applied, the reader ends the feed, or the signal aborts. */
+  async #progress(
+    log: OwnerLog,
+    ended: AbortSignal,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     checkAborted('the change feed', signal)
     this.#checkOpen()
     if (log.failure !== undefined) throw poisonedError(log.failure)
+    if (ended.aborted) return
     const aborted = deferred<void>()
     const abort = (): void => aborted.resolve()
-    signal?.addEventListener('abort', abort)
+    for (const each of [ended, signal]) each?.addEventListener('abort', abort)
     await Promise.race([log.progress, aborted.promise])
-    signal?.removeEventListener('abort', abort)
+    for (const each of [ended, signal]) each?.removeEventListener('abort', abort)
   }
 }
 

@@ -6,6 +6,7 @@ import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
 import type { OwnedTable } from '../../../../src/hbase/owned/owned-table.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
+import { pause } from '../../../suites/kit.js'
 
 async function open(): Promise<{ owner: OwnedDatabase; table: OwnedTable }> {
   const owner = await ownDatabase(reduceToRows(await openMemoryDatabase()), { name: 'n' })
@@ -39,6 +40,22 @@ void t.test('a feed leaves no listeners on its signal', async (t) => {
   const next = feed.next()
   setImmediate(() => abort.abort())
   await t.rejects(next, { code: 'ERR_ABORTED' })
+  await owner.close()
+})
+
+void t.test('the return of a feed ends a request that waits', async (t) => {
+  const { owner, table } = await open()
+  const feed = owner.changes()
+  const next = feed.next()
+  const late = pause(5_000).then(() => 'late')
+  t.strictSame(await Promise.race([feed.return(), late]), { done: true, value: undefined })
+  t.strictSame(await next, { done: true, value: undefined })
+  const again = owner.changes()
+  const first = again.next()
+  await table.put({ row: 'r1', cells: { 'f:q': 'w' } })
+  t.equal((await first).value?.cells.length, 1)
+  await again.return()
+  t.strictSame(await again.next(), { done: true, value: undefined })
   await owner.close()
 })
 
