@@ -81,6 +81,8 @@ export class OwnedScanner extends ResultScanner {
         else results.push(value)
       }
     } catch (error) {
+      // A scan that its caller closes while it reads is at its end.
+      if (this.#isClosed) return results
       this.close()
       if (results.length === 0) throw error
       this.#failure = { error }

@@ -59,6 +59,15 @@ void t.test('the return of a feed ends a request that waits', async (t) => {
   await owner.close()
 })
 
+void t.test('a scan that is closed while it reads is at its end', async (t) => {
+  const { owner, table } = await open()
+  const scan = table.scan()
+  const next = scan.next()
+  scan.close()
+  t.equal((await next).done, true)
+  await owner.close()
+})
+
 class Everything extends FilterBase {
   constructor() {
     super(false)
