@@ -13,14 +13,7 @@ import { CodecError } from '../../storage/codec/codec.js'
 import type { File } from '../../storage/fs/types.js'
 import type { Compression } from './compression.js'
 import { crc32c } from './bytes/crc32c.js'
-import {
-  BlockKind,
-  bytesPerChecksum,
-  checksumBytes,
-  checksumCount,
-  ChecksumKind,
-  headerBytes,
-} from './format.js'
+import { BlockKind, checksumBytes, checksumCount, ChecksumKind, headerBytes } from './format.js'
 
 const readAheadBytes = 1024 * 1024
 /** Most bytes of a payload: a cell is limited to 32 MiB, and HBase's blocks are far smaller. */
@@ -71,20 +64,19 @@ export class BlockReader {
     const kind = header.toString('latin1', 0, 8)
     if (!kinds.has(kind)) throw this.damaged('a block', JSON.stringify(kind))
     const storedBytes = header.readInt32BE(29)
-    const checksums = checksumCount(Math.max(0, storedBytes)) * checksumBytes
+    const each = header.readInt32BE(25)
+    if (each < headerBytes) throw this.damaged(`${headerBytes} bytes a checksum`, `${each}`)
+    const checksums = checksumCount(Math.max(0, storedBytes), each) * checksumBytes
     const bytes = headerBytes + header.readInt32BE(8)
     if (storedBytes < headerBytes || bytes !== storedBytes + checksums) {
       throw this.damaged(`${storedBytes} bytes and ${checksums} of checksums`, `${bytes}`)
-    }
-    if (header.readInt32BE(25) !== bytesPerChecksum) {
-      throw this.damaged(`${bytesPerChecksum} bytes a checksum`, `${header.readInt32BE(25)}`)
     }
     const payloadBytes = header.readInt32BE(12)
     if (payloadBytes < 0 || payloadBytes > payloadBytesMax) {
       throw this.damaged(`at most ${payloadBytesMax} bytes`, `${payloadBytes}`)
     }
     const block = this.#read(bytes)
-    this.#checkChecksums(block, storedBytes)
+    this.#checkChecksums(block, storedBytes, each)
     const payload = this.#payload(block, storedBytes, payloadBytes)
     this.#offset += bytes
     return { kind: kind as BlockKind, offset, bytes, payload }
@@ -111,11 +103,12 @@ export class BlockReader {
     return this.#ahead.subarray(0, bytes)
   }
 
-  #checkChecksums(block: Buffer, storedBytes: number): void {
+  /** Checks the checksums of the header and the stored payload, one for `each` bytes. */
+  #checkChecksums(block: Buffer, storedBytes: number, each: number): void {
     const kind = block[24]
     let at = storedBytes
-    for (let start = 0; start < storedBytes; start += bytesPerChecksum, at += checksumBytes) {
-      const end = Math.min(storedBytes, start + bytesPerChecksum)
+    for (let start = 0; start < storedBytes; start += each, at += checksumBytes) {
+      const end = Math.min(storedBytes, start + each)
       let expected = 0
       if (kind === ChecksumKind.crc32c) expected = crc32c(block, start, end)
       else if (kind === ChecksumKind.crc32) expected = crc32(block.subarray(start, end))

@@ -20,7 +20,7 @@ export type BlockKind = (typeof BlockKind)[keyof typeof BlockKind]
 
 /** Bytes of a block's header. */
 export const headerBytes = 33
-/** Bytes of header and stored payload that have a checksum together. */
+/** Bytes of header and stored payload that have a checksum together, in files of Cellar. */
 export const bytesPerChecksum = 16 * 1024
 /** Bytes of a checksum. */
 export const checksumBytes = 4
@@ -52,6 +52,7 @@ export const InfoKey = {
   tagBytesMax: 'hfile.MAX_TAGS_LEN',
   tagsCompressed: 'hfile.TAGS_COMPRESSED',
   encoding: 'DATA_BLOCK_ENCODING',
+  indexEncoding: 'INDEX_BLOCK_ENCODING',
   cellVersion: 'KEY_VALUE_VERSION',
   sequenceMax: 'MAX_SEQ_ID_KEY',
   bulkLoadTime: 'BULKLOAD_TIMESTAMP',
@@ -63,9 +64,9 @@ export const InfoKey = {
   deleteFamilyCount: 'DELETE_FAMILY_COUNT',
 } as const
 
-/** Number of checksums of a header with its stored payload. */
-export function checksumCount(bytes: number): number {
-  return Math.ceil(bytes / bytesPerChecksum)
+/** Number of checksums of a header with its stored payload, of which each is of `each` bytes. */
+export function checksumCount(bytes: number, each = bytesPerChecksum): number {
+  return Math.ceil(bytes / each)
 }
 
 /** What a header says beside the kind; lengths in bytes. */

@@ -71,7 +71,7 @@ async function smallFiles(): Promise<[what: string, file: Buffer][]> {
     files.push([compression, readWholeFileSync(fileSystem, `/out/f/${file}`)])
   }
   await database.close()
-  for (const name of ['none', 'gz', 'lz4', 'empty']) {
+  for (const name of ['none', 'gz', 'lz4', 'empty', 'checksums']) {
     const file = `hbase-2.6.4-${name}.hfile`
     files.push([file, readFileSync(join(projectRoot, 'test/data/hfile', file))])
   }

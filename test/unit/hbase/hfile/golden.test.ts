@@ -1,6 +1,7 @@
 /**
  * Files that HBase 2.6.4 has flushed (`test/data/hfile`, one a compression, with Bloom filters,
- * sequences, a TTL and markers of all kinds), and files of Cellar that must not change.
+ * sequences, a TTL and markers of all kinds), files of its writer with other settings, and files of
+ * Cellar that must not change.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,6 +53,28 @@ void t.test('files of HBase', (t) => {
     t.strictSame(linesOf(join(home, `hbase-2.6.4-${name}.hfile`)), cells, name)
   }
   t.strictSame(linesOf(join(home, 'hbase-2.6.4-empty.hfile')), [], 'all cells had expired')
+  t.end()
+})
+
+void t.test('a file of HBase with a checksum for 100 bytes', (t) => {
+  const lines = linesOf(join(home, 'hbase-2.6.4-checksums.hfile'))
+  const wanted = Array.from({ length: 40 }, (_, i) => {
+    return `row${String(i).padStart(2, '0')}/q ${100 + i} Put - value ${i}`
+  })
+  t.strictSame(lines, wanted)
+  t.end()
+})
+
+void t.test('what Cellar does not read of sound files is named', (t) => {
+  const refused = { code: 'ERR_UNSUPPORTED' }
+  t.throws(() => linesOf(join(home, 'hbase-2.6.4-index-encoding.hfile')), {
+    ...refused,
+    message: /has the INDEX_BLOCK_ENCODING PREFIX_TREE/,
+  })
+  t.throws(() => linesOf(join(home, 'hbase-2.6.4-ttl.hfile')), {
+    ...refused,
+    message: /has a TTL of 281474976710656 ms/,
+  })
   t.end()
 })
 
