@@ -211,9 +211,11 @@ function readTtl(payload: Buffer, from: number, end: number, start: number): num
     if (type !== TagType.ttl) {
       throw new CellFaultError(start, 'no tags but TTLs', `a tag of type ${type}`, true)
     }
-    const value = bytes === 9 ? Number(payload.readBigInt64BE(at + 3)) : -1
-    if (value < 1 || value >= 2 ** 48) throw new CellFaultError(start, 'a TTL', `${value} ms`)
-    ttl = value
+    if (bytes !== 9) throw new CellFaultError(start, 'a TTL of 8 bytes', `${bytes - 1}`)
+    ttl = Number(payload.readBigInt64BE(at + 3))
+    if (ttl < 1 || ttl >= 2 ** 48) {
+      throw new CellFaultError(start, 'a TTL below 2^48 ms', `a TTL of ${ttl} ms`, true)
+    }
     at = next
   }
   return ttl

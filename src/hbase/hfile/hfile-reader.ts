@@ -219,9 +219,10 @@ export class HFileReader implements EntryRanges {
       if (!(error instanceof ProtoError)) throw error
       throw this.#damaged(offset, 'a file info', error.message)
     }
-    const encoding = info.get(InfoKey.encoding)?.toString('latin1') ?? 'NONE'
-    if (encoding !== 'NONE') {
-      throw unsupported(this.path, `has the encoding ${encoding}: compact it with encoding NONE`)
+    for (const key of [InfoKey.encoding, InfoKey.indexEncoding]) {
+      const encoding = info.get(key)?.toString('latin1') ?? 'NONE'
+      if (encoding === 'NONE') continue
+      throw unsupported(this.path, `has the ${key} ${encoding}: compact it with encoding NONE`)
     }
     if (info.get(InfoKey.tagsCompressed)?.at(0)) throw unsupported(this.path, 'has packed tags')
     const version = info.get(InfoKey.cellVersion)
