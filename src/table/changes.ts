@@ -71,7 +71,7 @@ class ChangeDecoder {
   private readonly wanted: Wanted
   private readonly view = new CellView()
   private names = new Map<number, { readonly table: string; readonly family: string }>()
-  private version: unknown = undefined
+  private version: FeedParts['versions']['current'] | undefined = undefined
 
   constructor(parts: FeedParts, wanted: Wanted) {
     this.parts = parts
@@ -102,18 +102,21 @@ class ChangeDecoder {
     return { sequence, timestamp: serverTimestamp === 0 ? undefined : serverTimestamp, cells }
   }
 
-  /** Maps the wanted stores to names. Stores of dropped or truncated tables no longer have one. */
+  /**
+   * Maps the wanted stores to names, as the current version has them: the catalog follows a version
+   * some turns later. Stores of dropped or truncated tables no longer have a name.
+   */
   private learnNames(): void {
-    const { catalog, versions } = this.parts
-    if (this.version === versions.current) return
-    this.version = versions.current
+    const { current } = this.parts.versions
+    if (this.version === current) return
+    this.version = current
     this.names = new Map()
     const { table: tables, family: wanted } = this.wanted
-    for (const { name: table, families } of catalog.tables.values()) {
-      if (tables?.includes(table) === false) continue
-      for (const { name: family, store } of families) {
+    for (const { name: table, snapshot, families } of current.tables.values()) {
+      if (snapshot !== undefined || tables?.includes(table) === false) continue
+      for (const { name: family, storeId } of families) {
         if (wanted?.includes(family) === false) continue
-        this.names.set(store.storeId, { table, family })
+        this.names.set(storeId, { table, family })
       }
     }
   }

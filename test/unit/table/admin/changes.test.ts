@@ -1,5 +1,6 @@
 import t from 'tap'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { type Change, type ChangeOptions, type Database } from '../../../../src/entries/index.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
@@ -249,6 +250,36 @@ void t.test('dropped tables leave no trace, and SKIP_WAL none either', async (t)
   await database.dropTable('gone')
   t.strictSame(rowsOf(await take(database, 1, { fromSequence: 1 })), ['kept'])
   await test.close()
+})
+
+void t.test('a table that is made while a feed is read is in the feed', async (t) => {
+  // Every fifth edit begins a new manifest, and so is visible some turns before the table is used.
+  for (let edits = 0; edits < 6; edits++) {
+    const database = await openMemoryDatabase({ manifestBytesMax: 1024 })
+    const table = await makeTable(database)
+    for (let i = 0; i < edits; i++) {
+      await database.admin.modifyTable('t', { metadata: { edit: `${i}` } })
+    }
+    for (let i = 0; i < 500; i++) {
+      table.putSync({ row: `${i}`, cells: { 'a:x': '' }, durability: 'FSYNC_WAL' })
+    }
+    const make = async (): Promise<void> => {
+      const other = await database.createTable('other', { families: { f: {} } })
+      other.putSync({ row: 'other', cells: { 'f:x': '' } })
+      table.putSync({ row: 'last', cells: { 'a:x': '' } })
+    }
+    let made: Promise<unknown> | undefined
+    let shown = 0
+    for await (const { cells } of database.changes({ fromSequence: 1 })) {
+      made ??= make()
+      if (cells[0].table === 'other') shown++
+      if (cells[0].row.toString() === 'last') break
+    }
+    await made
+    t.equal(shown, 1, `after ${edits} edits`)
+    await database.close()
+  }
+  t.end()
 })
 
 void t.test(`what a feed has shown survives every power cut (seed ${seed})`, async (t) => {
