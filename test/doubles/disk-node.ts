@@ -110,7 +110,13 @@ export type DirectoryChange =
       readonly from: string
       readonly node: Node
     }
-  | { readonly kind: 'unlink'; readonly directory: DirectoryNode; readonly name: string }
+  | {
+      readonly kind: 'unlink'
+      readonly directory: DirectoryNode
+      readonly name: string
+      /** The name in another directory that the file has since; no disk loses both names. */
+      readonly movedTo?: { directory: DirectoryNode; name: string; node: Node } | undefined
+    }
 
 /** Applies a change to a set of entries of its directory. */
 export function applyChange(entries: Map<string, Node>, change: DirectoryChange): void {

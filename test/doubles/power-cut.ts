@@ -92,6 +92,11 @@ function keptEntries(
   for (let i = 0; i < count; i++) {
     const change = journal[i]
     const entries = kept.get(change.directory)!
+    if (change.kind === 'unlink' && change.movedTo !== undefined) {
+      const { directory, name, node } = change.movedTo
+      const target = kept.get(directory) ?? directory.durableEntries
+      if (target.get(name) !== node) continue
+    }
     if (policy === 'anyDirectoryOperations') applyPart(entries, change, random)
     else applyChange(entries, change)
   }

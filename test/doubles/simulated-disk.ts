@@ -250,21 +250,27 @@ export class SimulatedDisk implements FileSystem {
     }
   }
 
-  /** As {@link FileSystem.renameSync}; both names must be in the same directory. */
   renameSync(from: string, to: string): void {
     const fullFrom = absolute(from)
     const fullTo = absolute(to)
     const directory = this.parentOf('rename', fullFrom)
-    assert(directory === this.parentOf('rename', fullTo), 'a rename must stay within one directory')
+    const targetDirectory = this.parentOf('rename', fullTo)
+    const name = posix.basename(fullTo)
     const node = directory.entries.get(posix.basename(fullFrom))
-    const target = directory.entries.get(posix.basename(fullTo))
+    const target = targetDirectory.entries.get(name)
     if (node === undefined) throw fileError('rename', fullFrom, syntheticError('ENOENT'))
     if (target !== undefined && target.kind === 'directory' && target !== node) {
       throw fileError('rename', fullTo, syntheticError('EISDIR'))
     }
     this.begin('rename', fullFrom, fullTo)
-    const change = { directory, name: posix.basename(fullTo), from: posix.basename(fullFrom) }
-    this.change({ kind: 'rename', ...change, node })
+    const oldName = posix.basename(fullFrom)
+    if (directory === targetDirectory) {
+      this.change({ kind: 'rename', directory, name, from: oldName, node })
+      return
+    }
+    const movedTo = { directory: targetDirectory, name, node }
+    this.change({ kind: 'create', ...movedTo })
+    this.change({ kind: 'unlink', directory, name: oldName, movedTo })
   }
 
   linkSync(from: string, to: string): void {
@@ -320,6 +326,8 @@ export class SimulatedDisk implements FileSystem {
     this.journal = this.journal.filter((change) => {
       if (!done.has(change)) return true
       applyChange(node.durableEntries, change)
+      const movedTo = change.kind === 'unlink' ? change.movedTo : undefined
+      movedTo?.directory.durableEntries.set(movedTo.name, movedTo.node)
       return false
     })
   }

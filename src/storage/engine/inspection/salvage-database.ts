@@ -13,7 +13,9 @@
  * crash leaves a directory without manifest, which no open takes; remove it. A repair writes new
  * files beside the old ones and publishes a manifest with a higher number. Only then it moves the
  * damaged files and the log into the folder `damaged-NUMBER`; nothing is removed. A damaged file
- * that the backup has is moved first, because the copy gets its name.
+ * that the backup has gets a name there before, and then the complete copy replaces it.
+ * After an error before the manifest is published the old one is in force. After a later one the
+ * directory is repaired, and some damaged files were not moved: the next open removes them.
  *
  * A lost cell can bring an older version to light, and a lost marker the cells that it deleted;
  * the losses name the rows.

@@ -1,7 +1,7 @@
 /** One salvage or repair on its way; see salvage-database.ts. */
 import { systemClock } from '../../../base/clock.js'
 import { CellView } from '../../cell/cell-view.js'
-import { copyFile } from '../../fs/copy-file.js'
+import { copyFile, linkOrCopy } from '../../fs/copy-file.js'
 import type { FileSystem } from '../../fs/types.js'
 import { temporarySuffix } from '../../fs/whole-file.js'
 import { SsTableOutput, type SsTableFormat } from '../../job/sstable-output.js'
@@ -22,6 +22,9 @@ import { rowOfKey } from './table-survey.js'
 import { ownerOf, problemOfTable } from './verify-database.js'
 import type { Wreck } from './wreck.js'
 
+/** Names of folders with damaged files; the number is that of a new file. */
+const folderPattern = /^damaged-(\d{1,15})$/
+
 /** See the file header. */
 export class SalvageRun {
   private readonly fileSystem: FileSystem
@@ -29,6 +32,8 @@ export class SalvageRun {
   private readonly to: string
   private readonly log: LogRemains
   private nextFileNumber: number
+  /** Names in the old directory. */
+  private readonly namesBefore: readonly string[]
   /** Names of files that were made in the target. */
   private readonly made: string[] = []
   private readonly kept = new Set<string>()
@@ -42,8 +47,11 @@ export class SalvageRun {
     const { evidence, directory, source } = wreck
     this.log = readLogRemains(source, directory, evidence, choice)
     this.nextFileNumber = evidence.state.nextFileNumber
-    for (const name of fileSystem.listSync(directory)) {
-      const number = parseFileName(name)?.fileNumber ?? 0
+    this.namesBefore = fileSystem.listSync(directory)
+    for (const name of this.namesBefore) {
+      // A folder of an earlier repair stays as it is.
+      const ofFolder = folderPattern.exec(name)?.[1]
+      const number = Number(ofFolder ?? parseFileName(name)?.fileNumber ?? 0)
       this.nextFileNumber = Math.max(this.nextFileNumber, number + 1)
     }
   }
@@ -66,7 +74,7 @@ export class SalvageRun {
     return this.write(
       async (state) => {
         for (const { name } of checkpointFiles(state))
-          if (!this.made.includes(name)) await this.copy(name)
+          if (!this.made.includes(name)) await this.copy(name, name)
       },
       () => [],
     )
@@ -74,48 +82,86 @@ export class SalvageRun {
 
   /** Puts the directory itself in order. */
   async repair(): Promise<Salvage> {
-    const { fileSystem, to, wreck } = this
     return this.write(
-      async (state) => {
-        for (const { name } of checkpointFiles(state)) {
-          if (!wreck.fromBackup.has(name) || this.made.includes(name)) continue
-          // The damaged file has that name until the folder has it.
-          const path = fileSystem.join(to, name)
-          if (fileSystem.statSync(path) !== undefined) this.moveAway([name])
-          await this.copy(name)
-        }
-      },
+      (state) => this.placeFromBackup(state),
       (state) => {
         const moved = this.damagedNames(state)
         // A file that the backup replaces was moved before.
-        this.moveAway(moved.filter((name) => !this.made.includes(name)))
+        this.moveAway(moved.filter((name) => !this.wreck.fromBackup.has(name)))
         return moved
       },
     )
   }
 
+  /** Puts files of the backup in the places of damaged ones, once there is room for all. */
+  private async placeFromBackup(state: VersionState): Promise<void> {
+    const { fileSystem, to, wreck } = this
+    const names = checkpointFiles(state).flatMap(({ name }) =>
+      wreck.fromBackup.has(name) ? [name] : [],
+    )
+    for (const name of names) {
+      removeQuietly(fileSystem, fileSystem.join(to, name + temporarySuffix))
+      await this.copy(name, name + temporarySuffix)
+    }
+    const damaged = names.filter((name) => this.namesBefore.includes(name))
+    if (damaged.length > 0) {
+      const folder = this.makeFolder()
+      for (const name of damaged) {
+        const [path, aside] = [to, folder].map((place) => fileSystem.join(place, name))
+        // Only a file can be replaced by one.
+        if (fileSystem.statSync(path)?.kind !== 'file') fileSystem.renameSync(path, aside)
+        else await linkOrCopy(fileSystem, path, aside)
+      }
+      fileSystem.syncDirectorySync(folder)
+      fileSystem.syncDirectorySync(to)
+    }
+    for (const name of names) {
+      const path = fileSystem.join(to, name)
+      fileSystem.renameSync(path + temporarySuffix, path)
+    }
+  }
+
+  /** Publishes the manifest. An error before takes everything back, and a later one nothing. */
   private async write(
     place: (state: VersionState) => Promise<void>,
     tidy: (state: VersionState) => string[],
   ): Promise<Salvage> {
     const { fileSystem, to, wreck } = this
+    let state: VersionState
+    let manifest: string | undefined
     try {
       const stores = new Map<number, StoreVersion>()
       for (const store of wreck.evidence.state.stores.values()) {
         stores.set(store.storeId, await this.makeStore(store))
       }
-      const state = this.stateOf(stores)
+      state = this.stateOf(stores)
       await place(state)
       fileSystem.syncDirectorySync(to)
       const { logFileNumberFloor } = state
-      const manifest = formatFileName('manifest', logFileNumberFloor)
-      this.made.push(manifest, manifest + temporarySuffix)
+      manifest = formatFileName('manifest', logFileNumberFloor)
       writeManifestSync(fileSystem, to, logFileNumberFloor, wreck.databaseId, state).closeSync()
-      return this.result(true, tidy(state))
     } catch (error) {
-      for (const name of this.made) removeQuietly(fileSystem, fileSystem.join(to, name))
+      this.takeBack(manifest)
       throw error
     }
+    return this.result(true, tidy(state))
+  }
+
+  /** Removes what was made. Files that the manifest names stay while it may be there. */
+  private takeBack(manifest: string | undefined): void {
+    const { fileSystem, to } = this
+    const remove = (name: string): void => removeQuietly(fileSystem, fileSystem.join(to, name))
+    if (manifest !== undefined) {
+      remove(manifest)
+      remove(manifest + temporarySuffix)
+      try {
+        if (fileSystem.listSync(to).includes(manifest)) return
+        fileSystem.syncDirectorySync(to)
+      } catch {
+        return
+      }
+    }
+    for (const name of this.made) remove(name)
   }
 
   private stateOf(stores: ReadonlyMap<number, StoreVersion>): VersionState {
@@ -217,10 +263,11 @@ export class SalvageRun {
     return tables.find(({ families }) => families.some((family) => family.storeId === storeId))
   }
 
-  private async copy(name: string): Promise<void> {
+  private async copy(name: string, as: string): Promise<void> {
     const { fileSystem, to, wreck } = this
-    this.made.push(name)
-    const [source, target] = [wreck.directory, to].map((place) => fileSystem.join(place, name))
+    this.made.push(as)
+    const source = fileSystem.join(wreck.directory, name)
+    const target = fileSystem.join(to, as)
     await copyFile(wreck.source, source, target, undefined, fileSystem)
   }
 
@@ -243,28 +290,35 @@ export class SalvageRun {
     const { evidence, fromBackup } = this.wreck
     const wanted = new Set(checkpointFiles(state).map(({ name }) => name))
     const isDamaged = (name: string): boolean => {
-      if (name === closingStatementName || isFailedSyncName(name)) return true
+      const isStatement = name === closingStatementName || isFailedSyncName(name)
+      if (isStatement || fromBackup.has(name)) return true
       const parsed = parseFileName(name)
-      if (parsed === undefined || this.made.includes(name)) return fromBackup.has(name)
+      if (parsed === undefined) return false
       if (parsed.kind === 'log' || parsed.kind === 'manifest') return true
       return parsed.kind !== 'temporary' && !wanted.has(name)
     }
     // What the manifest does not name stays, if the manifest is sound.
     const unknown = new Set(evidence.remains === undefined ? evidence.unknownFiles : [])
-    const names = this.fileSystem.listSync(this.to)
-    return names.filter((name) => isDamaged(name) && !unknown.has(name)).sort()
+    return this.namesBefore.filter((name) => isDamaged(name) && !unknown.has(name)).sort()
   }
 
   private moveAway(names: readonly string[]): void {
     if (names.length === 0) return
     const { fileSystem, to } = this
-    const folder = fileSystem.join(to, `damaged-${this.nextFileNumber}`)
-    fileSystem.makeDirectorySync(folder)
+    const folder = this.makeFolder()
     for (const name of names) {
       fileSystem.renameSync(fileSystem.join(to, name), fileSystem.join(folder, name))
     }
     fileSystem.syncDirectorySync(folder)
     fileSystem.syncDirectorySync(to)
+  }
+
+  /** Makes the folder for damaged files, if it is not there yet. */
+  private makeFolder(): string {
+    const { fileSystem, to, nextFileNumber } = this
+    const folder = fileSystem.join(to, `damaged-${nextFileNumber}`)
+    fileSystem.makeDirectorySync(folder)
+    return folder
   }
 
   private result(written: boolean, filesMoved: readonly string[]): Salvage {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { crashPolicies } from '../../../doubles/power-cut.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { FileOperation } from '../../../doubles/simulated-disk.js'
 import type { File } from '../../../../src/storage/fs/types.js'
@@ -117,10 +118,41 @@ void t.test('overlapping asynchronous syncs each make their part durable', async
   t.equal(content(fileSystem, '/a'), 'oXXtwo')
 })
 
-void t.test('a rename to another directory is a broken invariant', async (t) => {
-  const { fileSystem } = withDurableFile('hello')
-  fileSystem.makeDirectorySync('/x')
-  t.throws(() => fileSystem.renameSync('/a', '/x/a'), { name: 'InvariantError' })
+void t.test('a rename to another directory never loses both names', async (t) => {
+  const random = generator(seed)
+  const found = new Set<string>()
+  for (const policy of crashPolicies) {
+    for (let i = 0; i < 20; i++) {
+      const { fileSystem } = withDurableFile('hello')
+      fileSystem.makeDirectorySync('/x')
+      fileSystem.syncDirectorySync('/')
+      fileSystem.renameSync('/a', '/x/b')
+      t.equal(content(fileSystem, '/x/b'), 'hello')
+      const image = fileSystem.crash(policy, random)
+      const paths = ['/a', '/x/b'].filter((path) => image.statSync(path) !== undefined)
+      found.add(paths.join(' '))
+      for (const path of paths) t.equal(content(image, path), 'hello')
+    }
+  }
+  t.same([...found].sort(), ['/a', '/a /x/b', '/x/b'])
+})
+
+void t.test('a sync of either directory keeps the new name of a moved file', async (t) => {
+  for (const [synced, left] of [
+    ['/', ['/x/b']],
+    ['/x', ['/a', '/x/b']],
+  ] as const) {
+    const { fileSystem } = withDurableFile('hello')
+    fileSystem.makeDirectorySync('/x')
+    fileSystem.syncDirectorySync('/')
+    fileSystem.renameSync('/a', '/x/b')
+    fileSystem.syncDirectorySync(synced)
+    const image = fileSystem.crash('dropUnsynced', generator(seed))
+    t.same(
+      ['/a', '/x/b'].filter((path) => image.statSync(path) !== undefined),
+      left,
+    )
+  }
 })
 
 void t.test('a dropped file reads as the disk holds it', async (t) => {
