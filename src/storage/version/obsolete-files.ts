@@ -118,6 +118,11 @@ export class ObsoleteFiles {
     return this.droppedBy.has(fileNumber)
   }
 
+  /** Whether a file waits for its removal. */
+  get hasWaiting(): boolean {
+    return this.droppedBy.size > 0
+  }
+
   /** Keeps {@link take} from returning a file. Calls are counted. */
   protect(fileNumber: number): void {
     this.protectedFiles.set(fileNumber, (this.protectedFiles.get(fileNumber) ?? 0) + 1)

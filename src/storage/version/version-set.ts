@@ -145,7 +145,7 @@ export class VersionSet {
     this.nextId = content.state.nextId
     this.writer = this.writeManifest(content.state)
     this.snapshotBytes = this.writer.length
-    this.currentVersion = new Version(1, content.state, (version) => this.live.delete(version))
+    this.currentVersion = new Version(1, content.state, (version) => this.unreferenced(version))
     this.live.add(this.currentVersion)
     this.obsolete = new ObsoleteFiles(content.state, 1)
     if (content.manifestNumber !== undefined) this.removeManifest(content.manifestNumber)
@@ -238,8 +238,8 @@ export class VersionSet {
 
   /**
    * Removes the SSTables and value files that durable edits have dropped and that no held version
-   * shows. Does nothing once the set is poisoned or closed. A file that cannot be removed is
-   * reported, and the next open removes it.
+   * shows. Also runs by itself after the last release of a version. Does nothing once the set is
+   * poisoned or closed. A file that cannot be removed is reported, and the next open removes it.
    *
    * @returns the names of the files that were removed or passed to `removeFile`.
    */
@@ -401,7 +401,7 @@ export class VersionSet {
       const { state, edit, settled, onCurrent } = this.pending.shift()!
       const before = this.currentVersion
       const versionNumber = before.versionNumber + 1
-      const version = new Version(versionNumber, state, (dead) => this.live.delete(dead))
+      const version = new Version(versionNumber, state, (dead) => this.unreferenced(dead))
       this.live.add(version)
       this.obsolete.record(compareFiles(before, version), versionNumber)
       this.currentVersion = version
@@ -416,6 +416,12 @@ export class VersionSet {
       before.release()
       for (const listener of this.listeners) this.report(() => listener(version, edit))
     }
+  }
+
+  /** Removes the files that only this version held, after the step that has released it. */
+  private unreferenced(version: Version): void {
+    this.live.delete(version)
+    if (this.obsolete.hasWaiting) queueMicrotask(() => this.removeObsoleteFiles())
   }
 
   /** The durable part of the newest manifest. */
