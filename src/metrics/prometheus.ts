@@ -44,11 +44,20 @@ export function registerPrometheus(
   const { registry, prefix } = prometheusOptions.read(options)
   const client = requirePackage<PromClient>('prom-client', 'a page for Prometheus')
   const target = registry ?? new client.Registry()
+  // All metrics of a page are read in one turn. A look at the statistics costs as much as they all.
+  let looks: readonly Look[] | undefined
+  const looksOfPage = (): readonly Look[] => {
+    if (looks === undefined) {
+      looks = looksAt(observed)
+      queueMicrotask(() => (looks = undefined))
+    }
+    return looks
+  }
   for (const { name: own, help, kind: type, read } of [...figures, ...durations]) {
     const name = prefix + own
     // The databases keep the counts; the registry reads them and takes no observations.
     const get = async (): Promise<object> => {
-      const values = samplesOf(read, observed).map(([labels, value, suffix]) => {
+      const values = samplesOf(read, looksOfPage()).map(([labels, value, suffix]) => {
         return suffix === undefined
           ? { labels, value }
           : { metricName: name + suffix, labels, value }
@@ -66,13 +75,21 @@ export function prometheusPage(...databases: readonly MonitoredDatabase[]): Prom
   return registerPrometheus(databases).metrics()
 }
 
-/** The samples of the databases that are open. */
-function samplesOf(read: Figure['read'], databases: readonly MonitoredDatabase[]): Sample[] {
-  return databases.flatMap((database) => {
+/** The statistics of an open database at one moment. */
+type Look = readonly [directory: string, statistics: MonitoredStatistics]
+
+/** Looks at the databases that are open, once at each. */
+function looksAt(databases: readonly MonitoredDatabase[]): Look[] {
+  return databases.flatMap((database): Look[] => {
     const statistics = statisticsOf(database)
-    if (statistics === undefined) return []
+    return statistics === undefined ? [] : [[database.directory, statistics]]
+  })
+}
+
+function samplesOf(read: Figure['read'], looks: readonly Look[]): Sample[] {
+  return looks.flatMap(([directory, statistics]) => {
     return read(statistics).map(([labels, value, suffix]): Sample => {
-      return [{ database: database.directory, ...labels }, value, suffix]
+      return [{ database: directory, ...labels }, value, suffix]
     })
   })
 }
@@ -89,9 +106,9 @@ function checkedDatabases(databases: readonly MonitoredDatabase[]): MonitoredDat
  * page. Names begin with `cellardb_`.
  */
 export function figuresText(databases: readonly MonitoredDatabase[]): string {
-  const observed = checkedDatabases(databases)
+  const looks = looksAt(checkedDatabases(databases))
   const families = [...figures, ...durations].map((figure) => {
-    return { ...figure, samples: samplesOf(figure.read, observed) }
+    return { ...figure, samples: samplesOf(figure.read, looks) }
   })
   return familiesText('cellardb_', families)
 }

@@ -54,6 +54,25 @@ void t.test('the page without a package has the same lines', async (t) => {
   t.notMatch(figuresText([database]), 'operation="put"')
 })
 
+void t.test('a page looks once at each database', async (t) => {
+  const database = await openDatabase(t, 'one')
+  let looks = 0
+  const counted = {
+    directory: 'one',
+    statistics: () => {
+      looks++
+      return database.statistics()
+    },
+  }
+  figuresText([counted])
+  t.equal(looks, 1)
+  const registry = registerPrometheus([counted])
+  await registry.metrics()
+  t.equal(looks, 2)
+  await registry.metrics()
+  t.equal(looks, 3)
+})
+
 void t.test('a page is read anew each time, without databases that are closed', async (t) => {
   const registry = new Registry()
   const database = await openDatabase(t, 'one')
