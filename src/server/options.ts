@@ -19,7 +19,10 @@ const mebibyte = 1 << 20
 const millisecondsMax = 86_400_000
 
 const serverOptions = declareOptions('a server', {
-  /** Default '127.0.0.1'. An address that other machines reach requires a token or principals. */
+  /**
+   * Default '127.0.0.1'; 'localhost' is this too if the machine has IPv4. An address that other
+   * machines reach requires a token or principals.
+   */
   host: checked(checkName, '127.0.0.1'),
   /** Default 11015; 0 = a free port. */
   port: integer({ min: 0, max: 65_535, default: 11_015 }),

@@ -6,6 +6,7 @@
  * memory (request-bodies.ts, request-memory.ts), time limits (request-clocks.ts) and shutdown
  * (closing.ts). A body needs a content type of its system. The caller closes the databases.
  */
+import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { CellarError, checkArray, readArguments, requirePackage } from '../api/index.js'
@@ -89,7 +90,7 @@ export class CellarServer {
       })
     }
     try {
-      await app.listen({ host, port })
+      await app.listen({ host: await addressOf(host), port })
     } catch (error) {
       await app.close().catch(() => undefined)
       throw startError(error)
@@ -111,6 +112,14 @@ export class CellarServer {
   async close(): Promise<void> {
     await this.#closing.end()
   }
+}
+
+/**
+ * The one address of `localhost`, IPv4 if it has both: under that name fastify would open a second
+ * server, which has no limits and which no shutdown ends.
+ */
+async function addressOf(host: string): Promise<string> {
+  return host === 'localhost' ? (await lookup(host, { verbatim: false })).address : host
 }
 
 function startError(error: unknown): Error {
