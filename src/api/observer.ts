@@ -77,7 +77,10 @@ export interface WrittenMutation {
   rowsOf(columns: readonly ColumnName[]): readonly WrittenRow[]
   /** Reads a row of any table of the database by its name, without the mutation. */
   get(table: string, get: Get): Result
-  /** Reads all versions and delete markers of families of a row of this table, likewise. */
+  /**
+   * Reads all versions and delete markers of families of a row of this table that have not expired,
+   * likewise.
+   */
   rawRow(row: BytesLike, families: readonly string[]): Result
   /**
    * Adds a put or a delete of a row of any other table to the same sequence and log entry: all of

@@ -11,7 +11,10 @@ import type { BytesLike, Get, ReadOptions, Scan } from '../../api/index.js'
 import type { Result } from '../../api/results/result.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { TableParts } from '../../storage/engine/engine.js'
-import { emptyRow, type CollectedRow } from '../../storage/scan/row-collector.js'
+import { timestampHighOf, timestampLowOf } from '../../storage/cell/cell-key.js'
+import { approximateTimestamp } from '../../storage/cell/timestamp.js'
+import { emptyRow, numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
+import { oldestUnexpired } from '../../storage/scan/user-matcher.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { RowKey } from '../arguments/row-key.js'
 import { checkGet } from '../../checks/reads.js'
@@ -99,7 +102,10 @@ export class TableReads {
     }
   }
 
-  /** All versions and delete markers of families of a row, in the newest state. */
+  /**
+   * All versions and delete markers of families of a row that have not expired, in the newest
+   * state.
+   */
   getRaw(row: BytesLike, families: readonly string[], mode: ReadMode): Result {
     const table = this.state()
     this.readRowKey.set(row)
@@ -109,7 +115,7 @@ export class TableReads {
       this.rawPlans.set(families, plan)
     }
     const found = this.readRow(this.readRowKey, plan, this.parts.readPoints.lastSequence, mode)
-    return new PageResult(found, table.familyNames)
+    return new PageResult(unexpired(found, table, this.parts.clock.now()), table.familyNames)
   }
 
   /** The row `page[start, end)` (escaped) by a plan, in the newest state. */
@@ -177,4 +183,19 @@ export class TableReads {
     this.rawPlans = new WeakMap()
     return table
   }
+}
+
+/** A raw row without the cells that the TTL of their family hides from gets. */
+function unexpired(row: CollectedRow, { families }: TableState, now: number): CollectedRow {
+  const { page, cells, partial } = row
+  const kept: number[] = []
+  for (let at = 0; at < cells.length; at += numbersPerCell) {
+    const { settings } = families[cells[at]]
+    const oldest = settings.minVersions > 0 ? 0 : oldestUnexpired(settings, now)
+    const keyEnd = cells[at + 2]
+    const high = timestampHighOf(page, keyEnd)
+    if (approximateTimestamp(high, timestampLowOf(page, keyEnd)) < oldest) continue
+    for (let i = 0; i < numbersPerCell; i++) kept.push(cells[at + i])
+  }
+  return kept.length === cells.length ? row : { page, cells: kept, partial }
 }
