@@ -154,21 +154,26 @@ async function search(call: Call, find: () => SearchIndexes): Promise<unknown> {
   const indexes = find()
   const { repository } = await indexes.get(name)
   const index = indexes.index(name)
-  const tables = call.manager.repository(repository).listTables()
   const names = call.fieldNames
-  const search = new SearchAccess(call.principal, { index, repository, tables, names })
+  const accessNow = (): SearchAccess => {
+    const tables = call.manager.repository(repository).listTables()
+    return new SearchAccess(call.principal, { index, repository, tables, names })
+  }
+  if (call.flag('wait')) await index.waitFor()
+  const before = accessNow()
   const filter = call.text('filter')
   const asked: SearchQuery = {
     query: call.text('q') ?? '',
     limit: call.number('limit'),
     offset: call.number('offset'),
-    defaultField: call.text('field') ?? search.defaultField,
+    defaultField: call.text('field') ?? before.defaultField,
     filters: filter === undefined ? undefined : [filter],
     sort: sortOf(call.text('sort')),
   }
-  if (call.flag('wait')) await index.waitFor()
-  const { total, hits } = await index.search(search.limited(asked))
-  search.limited(asked)
+  const { total, hits } = await index.search(before.limited(asked))
+  const after = accessNow()
+  after.limited(asked)
+  const isScored = !before.hidesDocuments && !after.hidesDocuments
   const shown = async ({ fields, score }: SearchHit): Promise<object> => {
     const valueOf = (name: string): string | undefined => fields[name]?.[0]
     const id = valueOf(reservedFields.id) ?? ''
@@ -178,7 +183,7 @@ async function search(call: Call, find: () => SearchIndexes): Promise<unknown> {
     const record = await indexedRecord(call, { repository, table }, id, version)
     const place = { id, repository, table, versionTag: valueOf(reservedFields.versionTag), version }
     // A score depends on the words of all documents, including hidden ones.
-    return { ...place, score: search.hidesDocuments ? undefined : score, record }
+    return { ...place, score: isScored ? score : undefined, record }
   }
   return { total, results: await Promise.all(hits.map(shown)) }
 }

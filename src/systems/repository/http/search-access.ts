@@ -19,7 +19,7 @@ import { TableAccess } from './table-access.js'
 export interface SearchPlace {
   readonly index: SearchIndex
   readonly repository: string
-  /** All record tables of the repository. */
+  /** All record tables of the repository, as they are at the search. */
   readonly tables: readonly string[]
   /** The bindings of the names in the rules. */
   readonly names: FieldNames | undefined
@@ -66,8 +66,9 @@ export class SearchAccess {
 
   /**
    * Adds the filter for visible documents to the query. `ERR_FORBIDDEN`, `ERR_INVALID_ARGUMENT`.
-   * The permissions must be the same after the search as before it, because a document that became
-   * visible meanwhile may show more.
+   * The filter names tables and tags, so it also hides documents of a table that is made or dropped
+   * meanwhile. The permissions must be the same after the search as before it, because a document
+   * that became visible meanwhile may show more.
    */
   limited(query: SearchQuery): SearchQuery {
     if (this.#isAdministrator) return query
@@ -83,10 +84,10 @@ export class SearchAccess {
     let followsLinks = false
     for (const name of names) followsLinks ||= this.#sourcesOf(name)?.followsLinks === true
     for (const name of names) this.#check(name)
-    if (!this.hidesDocuments) return query
+    const limited = { ...query, filters: [...filters, this.#visible(followsLinks)] }
+    if (sort.length > 0 || !this.hidesDocuments) return limited
     // Relevance depends on the words of all documents, so its order would tell of hidden ones.
-    const order = sort.length > 0 ? sort : [{ field: reservedFields.key }]
-    return { ...query, sort: order, filters: [...filters, this.#visible(followsLinks)] }
+    return { ...limited, sort: [{ field: reservedFields.key }] }
   }
 
   /** A filter that matches visible documents only, by table and version tag. */

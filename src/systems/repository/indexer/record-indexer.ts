@@ -22,7 +22,7 @@ import {
 import { SourceSet } from './definition/field-sources.js'
 import { fitsPattern } from './definition/patterns.js'
 import type { IndexContext } from './index-context.js'
-import { presence } from './shown-sources.js'
+import { presence, tagOfDocument } from './shown-sources.js'
 import { RecordId } from '../record-id.js'
 
 /** Selects the documents of a record to be built again. */
@@ -152,7 +152,8 @@ export class RecordIndexer {
       // access.
       if (hasDocument) {
         const sources = new SourceSet({ own: configuration.filterFields })
-        await shown.note([...built.shown, { names: presence, sources }])
+        const tags = { names: tagOfDocument, sources: new SourceSet({ own: [tag.id] }) }
+        await shown.note([...built.shown, { names: presence, sources }, tags])
       }
       const dependencies = configuration.dereferences ? walk.dependencies : []
       const entry = { version, hasDocument, dependencies }

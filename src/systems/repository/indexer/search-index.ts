@@ -25,7 +25,7 @@ import { subscriptionOf, type BuildArguments, type BuildReport } from './index-d
 import type { ExtractionFailure, RefusedDocument } from './index-rows.js'
 import { IndexWriter } from './index-writer.js'
 import { allDocuments, RecordIndexer } from './record-indexer.js'
-import { presence, ShownSources } from './shown-sources.js'
+import { presence, ShownSources, tagOfDocument } from './shown-sources.js'
 
 const failureOptions = declareOptions('failures of extraction', {
   /** Maximum number of failures. Default 1,000. */
@@ -179,7 +179,7 @@ export class SearchIndex {
   /** Ids of the fields that decide, or have decided, which records are indexed. */
   get filterFields(): ReadonlySet<string> {
     const { configuration, shown } = this.#context
-    return new Set([...configuration.filterFields, ...(shown.of(presence.start)?.own ?? [])])
+    return new Set([...configuration.filterFields, ...shown.ownOf(presence)])
   }
 
   /** Names of the configured fields without variables, in configured order. */
@@ -188,10 +188,11 @@ export class SearchIndex {
     return spans.flatMap(({ start, end }) => (end === undefined ? [start] : []))
   }
 
-  /** Version tags at which records are indexed. */
+  /** Version tags at which records are indexed, or have been since the index was cleared. */
   get versionTags(): readonly FieldType[] {
-    const { configuration, schema } = this.#context
-    return [...configuration.versionTags].map((id) => schema.fieldById(id))
+    const { configuration, schema, shown } = this.#context
+    const ids = new Set([...configuration.versionTags, ...shown.ownOf(tagOfDocument)])
+    return [...ids].map((id) => schema.fieldById(id))
   }
 
   /** Builds the documents of some records again, and commits them. `ERR_INVALID_ARGUMENT`. */

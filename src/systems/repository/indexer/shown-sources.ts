@@ -11,10 +11,16 @@ import {
   type ShownField,
   type StoredSources,
 } from './definition/field-sources.js'
+import { reservedFields } from '../../search/search-backend.js'
 import type { IndexRows } from './index-rows.js'
 
 /** Stands for the existence of a document, instead of the name of a field. */
 export const presence: NameSpan = { start: '', end: undefined }
+
+/** The field with the version tag of a document; its sources are the tags of all documents. */
+export const tagOfDocument: NameSpan = { start: reservedFields.versionTagId, end: undefined }
+
+const noIds: ReadonlySet<string> = new Set()
 
 /** The sources of all fields of the documents of one index. */
 export class ShownSources {
@@ -45,6 +51,11 @@ export class ShownSources {
       found.merge(sources)
     }
     return found
+  }
+
+  /** Ids of the own fields among the sources of exactly these names. */
+  ownOf(names: NameSpan): ReadonlySet<string> {
+    return this.#known.get(keyOf(names))?.sources.own ?? noIds
   }
 
   /** Adds sources of a document; resolves when these and all earlier additions are stored. */

@@ -1,0 +1,89 @@
+/** Documents that no rule opens: of tags of an earlier configuration, and of tables that change. */
+import t, { type Test } from 'tap'
+import { MemoryFileSystem } from '../../../src/entries/index.js'
+import type { IndexConfiguration, SearchIndex } from '../../../src/systems/repository/index.js'
+import type { Principal } from '../../../src/server/index.js'
+import { serveRepository, type ServedRepository } from './served-repository.js'
+
+const draft = '{org.lilyproject.vtag}draft'
+const root: Principal = { name: 'root', token: 'token-of-root', administrator: true }
+
+function configurationOf(...versionTags: string[]): IndexConfiguration {
+  return {
+    recordFilter: { includes: [{ versionTags }] },
+    fields: [{ name: 'title_t', value: '{n}title' }],
+  }
+}
+
+async function open(t: Test, rules: Principal['rules']): Promise<ServedRepository> {
+  const reader = { name: 'reader', token: 'token-of-reader', search: ['books'], rules }
+  const served = await serveRepository(new MemoryFileSystem(), [root, reader])
+  t.teardown(() => served.close())
+  const { types } = served.manager
+  await types.createFieldType({ name: draft, valueType: 'LONG' })
+  await types.createFieldType({ name: '{n}title', scope: 'VERSIONED' })
+  await types.createRecordType({ name: '{n}page' })
+  return served
+}
+
+async function found({ as }: ServedRepository, query: string, name = 'reader'): Promise<unknown> {
+  const { json } = await as(name, 'GET', `/index/books/search?q=${query}`)
+  return json['total']
+}
+
+void t.test('a tag that the index has no longer hides its documents still', async (t) => {
+  const served = await open(t, [{ read: { except: [draft] } }])
+  const { manager, indexes } = served
+  const input = { name: 'books', configuration: configurationOf('last', 'draft') }
+  const index = await indexes.create(input)
+  const table = manager.repository().table()
+  const type = '{n}page'
+  await table.create({ id: 'USER.a', type, fields: { '{n}title': 'public', [draft]: 2 } })
+  await table.update({ id: 'USER.a', fields: { '{n}title': 'hidden' } })
+  await table.update({ id: 'USER.a', fields: { '{n}title': 'open' } })
+  await index.waitFor()
+  t.equal(await found(served, 'title_t:hidden'), 0)
+  await indexes.update('books', { configuration: configurationOf('last') })
+  t.equal(await found(served, 'title_t:hidden', 'root'), 1, 'the document is there until a build')
+  t.equal(await found(served, 'title_t:hidden'), 0)
+  t.equal(await found(served, 'title_t:open'), 1)
+})
+
+void t.test('a table that is made while a search waits is hidden', async (t) => {
+  const served = await open(t, [{ table: 'record', read: true }])
+  const { manager, indexes } = served
+  const index = await indexes.create({ name: 'books', configuration: configurationOf('last') })
+  const waitFor = index.waitFor.bind(index)
+  t.intercept(index, 'waitFor', {
+    value: async (): Promise<void> => {
+      const secret = await manager.repository().createTable('secret')
+      await secret.create({ id: 'USER.s', type: '{n}page', fields: { '{n}title': 'hidden' } })
+      await waitFor()
+    },
+  })
+  t.equal(await found(served, 'title_t:hidden&wait=true'), 0)
+})
+
+void t.test('a table that is being dropped is hidden until its documents are gone', async (t) => {
+  const served = await open(t, [{ table: 'record', read: true }])
+  const { manager, indexes } = served
+  const secret = await manager.repository().createTable('secret')
+  const index: SearchIndex = await indexes.create({
+    name: 'books',
+    configuration: configurationOf('last'),
+  })
+  await secret.create({ id: 'USER.s', type: '{n}page', fields: { '{n}title': 'hidden' } })
+  await index.waitFor()
+  t.equal(await found(served, 'title_t:hidden'), 0)
+  const removeTable = index.removeTable.bind(index)
+  let during: unknown
+  t.intercept(index, 'removeTable', {
+    value: async (name: string): Promise<void> => {
+      during = await found(served, 'title_t:hidden')
+      await removeTable(name)
+    },
+  })
+  await manager.repository().dropTable('secret')
+  t.equal(during, 0)
+  t.equal(await found(served, 'title_t:hidden', 'root'), 0)
+})
