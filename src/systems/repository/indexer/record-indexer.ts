@@ -245,9 +245,11 @@ class RecordEventChange implements UpdateScope {
   readonly #versioned = new Set<string>()
   /** The oldest version that the write may have changed. */
   readonly #firstVersion: number
+  /** Versions before this one were removed by the write. */
+  readonly #oldestVersion: number
 
   constructor(event: StoredEvent, { configuration, schema }: IndexContext, isComplete: boolean) {
-    const { type, recordTypeChanged = false, versionCreated, versionUpdated } = event
+    const { type, recordTypeChanged = false, versionCreated, versionUpdated, oldestVersion } = event
     this.removesUnknown = isComplete || type === 'record-deleted'
     this.#isComplete = isComplete || type !== 'record-updated' || recordTypeChanged
     const fields = event.updatedFields.map((id) => schema.fieldById(id))
@@ -259,12 +261,13 @@ class RecordEventChange implements UpdateScope {
     this.#usesOwn = used.some(({ id }) => this.#always.has(id))
     this.#usesOwnVersioned = used.some(({ id }) => this.#versioned.has(id))
     this.#firstVersion = versionCreated ?? versionUpdated ?? Infinity
+    this.#oldestVersion = oldestVersion ?? 0
     if (versionCreated !== undefined) this.#versioned.add(versionOfRecord)
   }
 
   /** A mutable field set in an old version is inherited by later versions that lack it. */
   readonly isStale = (_: FieldType, version: number): boolean => {
-    if (this.#isComplete || this.#usesOwn) return true
+    if (this.#isComplete || this.#usesOwn || this.#isRemoved(version)) return true
     return this.#usesOwnVersioned && version >= this.#firstVersion
   }
 
@@ -272,8 +275,14 @@ class RecordEventChange implements UpdateScope {
   wakes({ tag, fields }: Dependant, versionAt: (tagId: string) => number | undefined): boolean {
     if (this.#isComplete || this.#always.has(tag)) return true
     if (fields.some((field) => this.#always.has(field))) return true
-    if (!fields.some((field) => this.#versioned.has(field))) return false
     const version = versionAt(tag)
+    if (version !== undefined && this.#isRemoved(version)) return true
+    if (!fields.some((field) => this.#versioned.has(field))) return false
     return version === undefined || version >= this.#firstVersion
+  }
+
+  /** The version 0 is the record without versions, which stays. */
+  #isRemoved(version: number): boolean {
+    return version > 0 && version < this.#oldestVersion
   }
 }

@@ -112,7 +112,7 @@ function writer(random: () => number): (tables: readonly RecordTable[]) => Promi
     if (kind < 0.75) return table.update({ id: own, fields: values() }, { autosave: true })
     if (kind < 0.85) return table.tag(own, `${tags}live`, 1 + pick(4))
     if (kind < 0.9) return table.untag(own, `${tags}live`)
-    if (kind < 0.94) return table.pruneVersions(own, { keep: 2 })
+    if (kind < 0.94) return table.pruneVersions(own, { keep: 2, keepTagged: random() < 0.5 })
     if (kind < 0.96) return table.undelete(own)
     return table.delete(own)
   }

@@ -67,6 +67,8 @@ export interface StoredEvent {
   readonly versionCreated?: number | undefined
   /** The version whose mutable fields the write changed; absent if it changed none. */
   readonly versionUpdated?: number | undefined
+  /** The oldest version that is left, if the write pruned versions. */
+  readonly oldestVersion?: number | undefined
   /** True if the write changed a type of the record. */
   readonly recordTypeChanged?: boolean | undefined
   /** Ids of the fields that were added, changed or removed. */
@@ -79,13 +81,14 @@ export interface StoredEvent {
 
 /** The JSON of a {@link StoredEvent}, concatenated, because every write makes one. */
 function eventText({ context, change }: TableChange): string {
-  const { kind, versionCreated, versionUpdated, isTypeChanged, fields, attributes } = change.event
+  const { kind, versionCreated, versionUpdated, oldestVersion, fields, attributes } = change.event
   const { repository, name: table } = context
   let text = `{"type":"record-${kind}","repository":"${repository}","table":"${table}"`
   text += `,"id":${JSON.stringify(change.id.text)}`
   if (versionCreated !== undefined) text += `,"versionCreated":${versionCreated}`
   if (versionUpdated !== undefined) text += `,"versionUpdated":${versionUpdated}`
-  if (isTypeChanged === true) text += ',"recordTypeChanged":true'
+  if (oldestVersion !== undefined) text += `,"oldestVersion":${oldestVersion}`
+  if (change.event.isTypeChanged === true) text += ',"recordTypeChanged":true'
   text += `,"updatedFields":[${fields.map(({ id }) => `"${id}"`).join()}]`
   const tags = fields.filter(({ name }) => isVersionTag(name))
   if (tags.length > 0) text += `,"versionTags":${JSON.stringify(tags.map(({ name }) => name))}`

@@ -38,6 +38,7 @@ export interface ChangeEvent {
   readonly kind: 'created' | 'updated' | 'deleted'
   readonly versionCreated?: number | undefined
   readonly versionUpdated?: number | undefined
+  readonly oldestVersion?: number | undefined
   readonly isTypeChanged?: boolean | undefined
   /** Added, changed and removed fields. */
   readonly fields: readonly FieldType[]

@@ -138,7 +138,7 @@ export async function pruneVersions(
   }
   if (first <= state.first) return commitWrite(context, unchanged('UP_TO_DATE', show))
   const after = { ...state, occ: state.occ + 1, first }
-  const event = { kind: 'updated', fields: [] } as const
+  const event = { kind: 'updated', oldestVersion: first, fields: [] } as const
   const dropped = versionRange(state.first, first - 1)
   const change = await removing(context, head, { after, event }, dropped)
   return commitWrite(context, { status: 'UPDATED', change, show, showStored: show })
