@@ -95,13 +95,16 @@ export class RecordIndexer {
     return updated
   }
 
+  /** Resolves when the updates that are in progress have ended. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#building].map(({ done }) => done))
+  }
+
   /** Runs `work` while no update is in progress. */
   async exclusive(work: () => Promise<void>): Promise<void> {
     while (this.#gate !== undefined) await this.#gate
     const run = async (): Promise<void> => {
-      while (this.#building.size > 0) {
-        await Promise.all([...this.#building].map(({ done }) => done))
-      }
+      while (this.#building.size > 0) await this.settled()
       await work()
       assert(this.#building.size === 0, 'no document is built while an index is cleared')
     }

@@ -258,6 +258,8 @@ export class SearchIndex {
   async removeTable(table: string): Promise<void> {
     checkText(table, 'the name of a record table')
     const { rows, writer } = this.#context
+    // They may have read a record before the drop, and have no rows yet.
+    await this.#indexer.settled()
     for await (const place of rows.places(table)) await this.#indexer.update(place, allDocuments)
     await this.#indexer.updateDependants(await rows.dependants(table))
     await writer.commit()

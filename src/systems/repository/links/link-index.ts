@@ -97,9 +97,14 @@ export class LinkIndex {
     const { repository, table, id } = readArguments(() => ({ ...checkObject(event, 'an event') }))
     checkText(repository, 'the repository of an event')
     checkText(table, 'the table of an event')
-    const recordTable = this.#parts.findTable(repository, table)
+    const { findTable } = this.#parts
     const source = { table: `${repository}/${table}`, id: RecordId.parse(id) }
-    await this.#replace(source, recordTable && (await this.#extract(recordTable, id)))
+    let recordTable: RecordTable | undefined
+    do {
+      recordTable = findTable(repository, table)
+      await this.#replace(source, recordTable && (await this.#extract(recordTable, id)))
+      // A drop of the table may have ended before these links were written.
+    } while (recordTable !== findTable(repository, table))
   }
 
   /** Removes the links of all records of a dropped table. @internal */

@@ -1,5 +1,7 @@
-/** What indexes make of writes that take something away: versions that are pruned. */
+/** What indexes make of what is taken away: versions that are pruned, tables that are dropped. */
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { deferred } from '../../../../src/base/deferred.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import {
   EmbeddedSearch,
@@ -7,6 +9,7 @@ import {
   RepositoryManager,
   SearchIndexes,
   type RecordTable,
+  type SearchChanges,
   type SearchIndex,
 } from '../../../../src/systems/repository/index.js'
 
@@ -20,7 +23,11 @@ interface Scene {
   readonly table: RecordTable
 }
 
-async function open(t: Test): Promise<Scene> {
+/** `beforeUpdate` runs before changes reach the search. */
+async function open(
+  t: Test,
+  beforeUpdate: () => Promise<void> = () => Promise.resolve(),
+): Promise<Scene> {
   const fileSystem = new MemoryFileSystem()
   const database = await Database.open('/d', { fileSystem, executor: 'inline' })
   const manager = await RepositoryManager.open(database)
@@ -29,7 +36,17 @@ async function open(t: Test): Promise<Scene> {
   await manager.types.createFieldType({ name: '{n}to', valueType: 'LINK' })
   await manager.types.createRecordType({ name: type })
   const indexes = await SearchIndexes.open(manager, {
-    backend: ({ name }) => EmbeddedSearch.open(database, { name }),
+    backend: async ({ name }) => {
+      const search = await EmbeddedSearch.open(database, { name })
+      const update = search.update.bind(search)
+      t.intercept(search, 'update', {
+        value: async (changes: SearchChanges) => {
+          await beforeUpdate()
+          return update(changes)
+        },
+      })
+      return search
+    },
   })
   const index = await indexes.create({
     name: 'books',
@@ -66,4 +83,60 @@ void t.test('a version that is pruned is in no document', async (t) => {
   t.equal(await countOf(index, 'linked_t:early'), 0)
   t.equal(await countOf(index, 'title_t:late'), 1)
   t.equal(await countOf(index, 'linked_t:late'), 1)
+})
+
+/** Holds those who come until it is opened. */
+class Gate {
+  readonly #opened = deferred<void>()
+  readonly #come = deferred<void>()
+  readonly come = this.#come.promise
+
+  readonly wait = (): Promise<void> => {
+    this.#come.resolve()
+    return this.#opened.promise
+  }
+
+  open(): void {
+    this.#opened.resolve()
+  }
+}
+
+void t.test('a document that is built while its table is dropped does not stay', async (t) => {
+  const gate = new Gate()
+  const { manager, index } = await open(t, gate.wait)
+  const repository = manager.repository()
+  const drafts = await repository.createTable('drafts')
+  await drafts.create({ id: 'USER.a', type, fields: { '{n}title': 'draft' } })
+  await gate.come
+  const dropped = repository.dropTable('drafts')
+  await pause(20)
+  gate.open()
+  await dropped
+  t.equal(await countOf(index, 'title_t:draft'), 0)
+  t.strictSame(await index.storedRows(), [])
+})
+
+void t.test('links that are followed while their table is dropped do not stay', async (t) => {
+  const gate = new Gate()
+  const { manager, indexes, table } = await open(t)
+  await indexes.delete('books')
+  const repository = manager.repository()
+  const drafts = await repository.createTable('drafts')
+  const following = await manager.followLinks()
+  const read = drafts.read.bind(drafts)
+  t.intercept(drafts, 'read', {
+    value: async (id: string) => {
+      const record = await read(id)
+      await gate.wait()
+      return record
+    },
+  })
+  const fields = { '{n}to': Link.parse('record:USER.a') }
+  await drafts.create({ id: 'USER.b', type, fields })
+  await gate.come
+  await repository.dropTable('drafts')
+  gate.open()
+  await following.caughtUp()
+  t.strictSame(await manager.links.rows(), [])
+  t.strictSame(await manager.links.referrers(table, 'USER.a'), [])
 })
