@@ -65,13 +65,21 @@ export interface FieldIndexInfo {
   readonly built: number
 }
 
-/** An index in memory. Without its name it is stored as JSON in the row of its declaration. */
+/** The part of an index that is stored as JSON in the row of its declaration. */
+type StoredIndex = Omit<FieldIndex, 'name' | 'isMaintained'>
+
+/** An index in memory. */
 export interface FieldIndex {
   readonly name: string
   readonly ordinal: number
   /** The numbers of the field types, which a rename does not change, with their directions. */
   readonly fields: readonly { readonly field: number; readonly order: FieldOrder }[]
   state: FieldIndexState
+  /**
+   * Whether commits write its rows: from the time at which its declaration is stored, to that at
+   * which its drop is. So no open finds rows without an index, or an index without rows.
+   */
+  isMaintained: boolean
   /** The last row that the build has processed, in hexadecimal; empty at its start. */
   position: string
   built: number
@@ -82,6 +90,8 @@ export interface TableIndexes {
   list: readonly FieldIndex[]
   /** Builds in progress. */
   readonly builds: Map<FieldIndex, Promise<void>>
+  /** Drops in progress. */
+  readonly drops: Map<FieldIndex, Promise<void>>
   /** The read of the declarations; undefined before the first one, or if it failed. */
   loading: Promise<void> | undefined
 }
@@ -133,10 +143,17 @@ export function definitionPrefix(table: Buffer): Buffer {
 /** The index of a declaration. `ERR_CORRUPTION`. */
 export function decodeIndex(name: string, text: string): FieldIndex {
   try {
-    return { name, ...(JSON.parse(text) as Omit<FieldIndex, 'name'>) }
+    const stored = JSON.parse(text) as StoredIndex
+    return { name, ...stored, isMaintained: stored.state !== 'DROPPING' }
   } catch (error) {
     throw corrupt(`the declaration of the index ${name} cannot be read: ${String(error)}`)
   }
+}
+
+/** The JSON of an index in the row of its declaration. */
+export function encodeIndex({ ordinal, fields, state, position, built }: FieldIndex): Buffer {
+  const stored: StoredIndex = { ordinal, fields, state, position, built }
+  return Buffer.from(JSON.stringify(stored))
 }
 
 /** The description of an index for callers. */

@@ -17,7 +17,12 @@ export class FieldIndexes {
   of(keyText: string): TableIndexes {
     const known = this.#tables.get(keyText)
     if (known !== undefined) return known
-    const made: TableIndexes = { list: [], builds: new Map(), loading: undefined }
+    const made: TableIndexes = {
+      list: [],
+      builds: new Map(),
+      drops: new Map(),
+      loading: undefined,
+    }
     this.#tables.set(keyText, made)
     return made
   }
@@ -35,7 +40,7 @@ export class FieldIndexes {
     const mutations: AtomicMutation[] = []
     for (const changed of changes) {
       for (const index of this.of(changed.context.keyText).list) {
-        if (index.state !== 'DROPPING') addRows(index, changed, mutations)
+        if (index.isMaintained) addRows(index, changed, mutations)
       }
     }
     return mutations.length === 0 ? undefined : Promise.resolve({ checks: [], mutations })
@@ -48,7 +53,8 @@ function addRows(
   mutations: AtomicMutation[],
 ): void {
   const { id, before, after } = change
-  const isBuilding = index.state === 'BUILDING'
+  // A drop that fails leaves a build that is not at its end.
+  const isBuilding = index.state !== 'ACTIVE'
   const isSame =
     before !== undefined &&
     before.isDeleted === after.isDeleted &&

@@ -27,6 +27,7 @@ import type { TableContext } from '../records/table-context.js'
 import {
   checkIndexName,
   decodeIndex,
+  encodeIndex,
   definitionPrefix,
   indexNotFound,
   infoOf,
@@ -110,14 +111,13 @@ export class RecordIndexes {
 
   /** Removes an index. `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
   async drop(name: string): Promise<void> {
-    const context = this.#open()
+    this.#open()
     const index = this.#find(checkIndexName(name))
     if (index === undefined) throw indexNotFound(`there is no index ${name}`)
-    index.state = 'DROPPING'
-    await this.#indexes.builds.get(index)?.catch(() => undefined)
-    await this.#declare(index)
-    await context.gate.turn()
-    await this.#endDrop(index)
+    const { drops } = this.#indexes
+    const running = drops.get(index) ?? this.#drop(index)
+    drops.set(index, running)
+    await running.finally(() => drops.delete(index))
   }
 
   /** The indexes, sorted by name. */
@@ -179,18 +179,26 @@ export class RecordIndexes {
     return this.#indexes.list.find((known) => known.name === name)
   }
 
-  /** A new index, which every commit from now on maintains. */
+  /** A new index, which commits maintain once it is declared. */
   #added(name: string, fields: FieldIndex['fields']): FieldIndex {
     const { list } = this.#indexes
     const ordinal = 1 + Math.max(0, ...list.map((other) => other.ordinal))
-    const index: FieldIndex = { name, ordinal, fields, state: 'BUILDING', position: '', built: 0 }
+    const index: FieldIndex = {
+      name,
+      ordinal,
+      fields,
+      state: 'BUILDING',
+      isMaintained: false,
+      position: '',
+      built: 0,
+    }
     this.#indexes.list = [...list, index]
     return index
   }
 
   /** The mutation that writes the declaration of an index. */
-  #declaration({ name, ...stored }: FieldIndex): AtomicMutation {
-    return indexRow(this.#context, this.#rowOf(name), Buffer.from(JSON.stringify(stored)))
+  #declaration(index: FieldIndex): AtomicMutation {
+    return indexRow(this.#context, this.#rowOf(index.name), encodeIndex(index))
   }
 
   #rowOf(name: string): Buffer {
@@ -215,6 +223,22 @@ export class RecordIndexes {
     }
   }
 
+  /** Drops an index. If the drop cannot be stored, the index is as it was. */
+  async #drop(index: FieldIndex): Promise<void> {
+    const { state } = index
+    index.state = 'DROPPING'
+    try {
+      await this.#indexes.builds.get(index)?.catch(() => undefined)
+      await this.#declare(index)
+    } catch (error) {
+      index.state = state
+      throw error
+    }
+    index.isMaintained = false
+    await this.#context.gate.turn()
+    await this.#endDrop(index)
+  }
+
   /** Removes the rows of an index that is being dropped, then its declaration. */
   async #endDrop(index: FieldIndex): Promise<void> {
     assert(index.state === 'DROPPING', 'only an index that is being dropped loses its rows')
@@ -232,13 +256,15 @@ export class RecordIndexes {
 
   async #build(index: FieldIndex, signal: AbortSignal | undefined): Promise<void> {
     const { gate, table } = this.#context
-    await this.#declare(index)
-    // Commits that began earlier do not maintain the index.
-    await gate.turn()
     const checkWanted = (): void => {
       signal?.throwIfAborted()
       if (index.state === 'DROPPING') throw indexNotFound(`the index ${index.name} was dropped`)
     }
+    await this.#declare(index)
+    checkWanted()
+    index.isMaintained = true
+    // Commits that began earlier do not maintain the index.
+    await gate.turn()
     const after = index.position === '' ? undefined : Buffer.from(index.position, 'hex')
     for await (const rows of rowSteps(table, { columns: [headColumn] }, recordsPerStep, after)) {
       checkWanted()
