@@ -1,4 +1,7 @@
-/** A real ZooKeeper server on this machine, from Debian's package `zookeeper`. */
+/**
+ * A real ZooKeeper server on this machine: Debian's package `zookeeper`, or the Java class path in
+ * the environment variable CELLAR_ZOOKEEPER.
+ */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
@@ -6,11 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const jar = '/usr/share/java/zookeeper.jar'
+const classPath = process.env['CELLAR_ZOOKEEPER'] ?? jar
 const java = '/usr/bin/java'
 
 /** Why no server can be started; undefined if one can. */
 export function zookeeperMissing(): string | undefined {
-  if (!existsSync(jar)) return `ZooKeeper is not installed: no ${jar}`
+  if (classPath === jar && !existsSync(jar)) return `ZooKeeper is not installed: no ${jar}`
   if (!existsSync(java)) return `Java is not installed: no ${java}`
   return undefined
 }
@@ -68,7 +72,7 @@ export class ZooKeeperServer {
   async run(): Promise<void> {
     const main = 'org.apache.zookeeper.server.ZooKeeperServerMain'
     const settings = ['-Dzookeeper.admin.enableServer=false', `-Xmx${this.#heapMebibytes}m`]
-    const args = [...settings, '-cp', jar, main, String(this.port), this.#directory, '500']
+    const args = [...settings, '-cp', classPath, main, String(this.port), this.#directory, '500']
     const child = spawn(java, args, { stdio: 'ignore' })
     this.#process = child
     // A caller that fails must neither wait for the server nor leave it behind.
