@@ -24,7 +24,12 @@ export const attemptsMax = 10
 const notFailed = -2
 
 /** The state of a path while the operations of a batch are built. */
-type Known = NodeStat | 'created' | undefined
+type Known = NodeStat | undefined
+
+/** A node created by an earlier step, in version 0. No caller can know its creation. */
+function createdNode(owner: bigint): NodeStat {
+  return { czxid: -1, mzxid: -1, ctime: 0, mtime: 0, version: 0, owner, children: 0 }
+}
 
 /** Errors that justify a retry: a concurrent writer changed a node after it was read. */
 export const races: ReadonlySet<number> = new Set([
@@ -51,6 +56,8 @@ export async function runBatch(
     }
     const { error } = outcomes[failed]
     if (!races.has(error) || attempt >= attemptsMax) throw errorOf(error, operations[failed].path)
+    // The server may have removed the root of the store and the containers above it.
+    if (error === ZkError.noNode) await nodes.createParents('/')
   }
 }
 
@@ -73,7 +80,8 @@ async function lookUp(
   const paths = new Set<string>()
   for (const step of steps) {
     paths.add(pathOf(step))
-    if ('put' in step) for (const above of ancestorsOf(nodes, step.put)) paths.add(above)
+    if ('delete' in step || ('check' in step && step.expected !== -1)) continue
+    for (const above of ancestorsOf(nodes, pathOf(step))) paths.add(above)
   }
   const all = [...paths]
   const stats = await Promise.all(all.map((path) => nodes.stat(path)))
@@ -106,18 +114,33 @@ class Plan {
     const isRecord = found !== undefined
     if (expected === -1 && isRecord) throw errorOf(ZkError.nodeExists, path)
     if (!isRecord && expected !== undefined && expected >= 0) throw noRecord(path)
-    // A node created by an earlier step has no known version.
-    const version = found === 'created' ? -1 : (expected ?? -1)
+    const version = expected ?? -1
     if ('put' in step) this.#put(step, i, found, version)
     else if ('delete' in step) {
       if (!isRecord) throw metadataError('notFound', path)
       this.#push(i, { op: 'delete', path, version })
       this.#known.set(path, undefined)
-    } else if (expected === -1) {
-      // ZooKeeper has no check of absence; creating and deleting the node is equivalent.
-      this.#push(-1, { op: 'create', path, data: noData, flags: CreateFlag.persistent })
-      this.#push(-1, { op: 'delete', path, version: -1 })
-    } else this.#push(i, { op: 'check', path, version })
+    } else if (expected === -1) this.#checkAbsence(path)
+    else this.#push(i, { op: 'check', path, version })
+  }
+
+  /**
+   * ZooKeeper has no check of absence; creating and deleting the highest missing node is the same.
+   * There is nothing below an ephemeral node.
+   */
+  #checkAbsence(path: string): void {
+    let missing = path
+    for (const above of ancestorsOf(this.#nodes, path)) {
+      const found = this.#known.get(above)
+      if (found !== undefined && found.owner !== 0n) {
+        this.#push(-1, { op: 'check', path: above, version: found.version })
+        return
+      }
+      if (found !== undefined) break
+      missing = above
+    }
+    this.#push(-1, { op: 'create', path: missing, data: noData, flags: CreateFlag.persistent })
+    this.#push(-1, { op: 'delete', path: missing, version: -1 })
   }
 
   #put(
@@ -131,7 +154,7 @@ class Plan {
     if (before !== undefined) {
       this.#push(i, { op: 'setData', path, data, version })
       // Later steps expect the version after this step.
-      if (before !== 'created') this.#known.set(path, { ...before, version: before.version + 1 })
+      this.#known.set(path, { ...before, version: before.version + 1 })
       return
     }
     const missing: string[] = []
@@ -142,11 +165,12 @@ class Plan {
     for (const above of missing.reverse()) {
       const flags = CreateFlag.container
       this.#push(-1, { op: 'createContainer', path: above, data: noData, flags })
-      this.#known.set(above, 'created')
+      this.#known.set(above, createdNode(0n))
     }
-    const flags = step.ephemeral === true ? CreateFlag.ephemeral : CreateFlag.persistent
+    const isEphemeral = step.ephemeral === true
+    const flags = isEphemeral ? CreateFlag.ephemeral : CreateFlag.persistent
     this.#push(i, { op: 'create', path, data, flags })
-    this.#known.set(path, 'created')
+    this.#known.set(path, createdNode(isEphemeral ? this.#nodes.session : 0n))
   }
 }
 
@@ -158,14 +182,13 @@ function noRecord(path: string): Error {
 export function versionOf(
   path: string,
   expected: Expected | undefined,
-  known: Known,
+  found: Known,
 ): number | undefined {
   if (!isOfCreation(expected)) {
     const version = expected as number | undefined
     if (version !== undefined) checkVersion(path, version)
     return version
   }
-  const found = known === 'created' ? undefined : known
   const wanted = expected.creationSequence
   if (found === undefined) throw noRecord(path)
   if (found.czxid === wanted) return found.version
