@@ -152,11 +152,7 @@ export class CommitPlanner {
   #deltaPath(prefix: string, deltas: readonly number[]): string {
     const row = counterRow('deltas', prefix)
     for (;;) {
-      const before = this.#state.counter(row)
-      const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
-      if (numbers.some((number) => number >= uint64End)) {
-        throw metadataError('invalidArgument', `the sequence of ${prefix} is exhausted`)
-      }
+      const numbers = nextNumbers(prefix, this.#state.counter(row), deltas)
       this.#state.setCounter(row, numbers)
       const path = sequencePath(prefix, numbers)
       if (this.#state.node(path).record === undefined) return path
@@ -220,6 +216,17 @@ export class CommitPlanner {
       this.#state.setEntry({ table: 'index', row: key, value })
     }
   }
+}
+
+/** The numbers of a sequence after the given ones. `ERR_METADATA_INVALID_ARGUMENT` at its end. */
+export function nextNumbers(
+  prefix: string,
+  before: readonly bigint[],
+  deltas: readonly number[],
+): readonly bigint[] {
+  const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
+  if (numbers.every((number) => number < uint64End)) return numbers
+  throw metadataError('invalidArgument', `the sequence of ${prefix} is exhausted`)
 }
 
 /** The stored path of a put with sequence keys. */

@@ -3,12 +3,15 @@ import { hasCode, metadataError } from '../../metadata/errors.js'
 import { childOf } from '../../metadata/paths.js'
 import type { Expected, PutOptions, Stat } from '../../metadata/types.js'
 import { CreateFlag, ZkError, type ZkOperation, type ZkOutcome } from '../../zookeeper/protocol.js'
-import { sequencePath } from '../store/planner.js'
+import { nextNumbers, sequencePath } from '../store/planner.js'
 import { checkVersion, errorOf, isOfCreation, statOfNode, type ZkNodes } from './nodes.js'
 import { attemptsMax, races, runBatch, versionOf } from './zk-batch.js'
 
 /** Suffix of the record that stores the counter of sequence keys. */
 export const counterSuffix = '__seq_counter__'
+
+/** The bytes of a counter record. */
+const counterText = /^\d+(-\d+)*$/
 
 /** Name of a node that belongs to the server. */
 export const serverNode = 'zookeeper'
@@ -72,7 +75,9 @@ export class ZkWrites {
   async sequence(prefix: string): Promise<{ numbers: readonly bigint[]; stat: Stat | undefined }> {
     const found = await this.#nodes.record(prefix + counterSuffix)
     if (found === undefined) return { numbers: [], stat: undefined }
-    return { numbers: found.value.toString().split('-').map(BigInt), stat: found.stat }
+    const text = found.value.toString()
+    if (!counterText.test(text)) throw metadataError('contentDeserialization', found.stat.path)
+    return { numbers: text.split('-').map(BigInt), stat: found.stat }
   }
 
   /**
@@ -124,9 +129,13 @@ export class ZkWrites {
     deltas: readonly number[],
     ephemeral: boolean | undefined,
   ): Promise<Stat> {
-    for (;;) {
+    for (let isRepeated = false; ; isRepeated = true) {
       const { numbers: before, stat } = await this.sequence(prefix)
-      const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
+      let numbers = nextNumbers(prefix, before, deltas)
+      // A plain put may have created a record at the numbered path, or the counter was deleted.
+      while (isRepeated && (await this.#nodes.stat(sequencePath(prefix, numbers))) !== undefined) {
+        numbers = nextNumbers(prefix, numbers, deltas)
+      }
       const path = sequencePath(prefix, numbers)
       const counter = prefix + counterSuffix
       try {

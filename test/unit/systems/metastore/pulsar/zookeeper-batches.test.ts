@@ -1,5 +1,5 @@
 /**
- * Batches on a live ZooKeeper: what a batch sees of its own steps, checks of absence,
+ * Batches and sequences on a live ZooKeeper: what a batch sees of its own steps, checks of absence,
  * and nodes that the server or another client has removed.
  *
  * @runs alone
@@ -65,5 +65,22 @@ void t.test('batches and sequences', { skip, timeout: 600_000 }, async (t) => {
     await top.deleteRecursive('/over')
     t.equal(await batch({ put: '/again', value: 'x', expected: -1 }), 'OK')
     t.same(await top.getChildren('/over/root'), ['again'])
+  })
+
+  await t.test('a sequence continues after its counter was deleted', async (t) => {
+    const next = (prefix: string): Promise<string> =>
+      store.put(prefix, 'x', undefined, { sequenceKeysDeltas: [1] }).then(
+        ({ path }) => path,
+        (error: unknown) => (error as CellarError).code,
+      )
+    await next('/key')
+    await next('/key')
+    await store.delete('/key__seq_counter__')
+    t.equal(await next('/key'), '/key-00000000000000000003', 'no record is written over')
+    t.equal(await next('/key'), '/key-00000000000000000004')
+    await store.put('/key__seq_counter__', 'not a number')
+    t.equal(await next('/key'), 'ERR_METADATA_CONTENT_DESERIALIZATION')
+    await store.put('/key__seq_counter__', String(2 ** 53 - 1))
+    t.equal(await next('/key'), 'ERR_METADATA_INVALID_ARGUMENT', 'as on tables')
   })
 })
