@@ -6,16 +6,29 @@
  * byte. The order of the rows is the order of the keys.
  */
 
-import type { MultiRowMutations, Mutation } from '../api/index.js'
+import { invalidArgument, type MultiRowMutations, type Mutation } from '../api/index.js'
 
-/** A key in one of the formats that the database takes from abstract-level. */
+/** A key or value in one of the formats that the database takes from abstract-level. */
 export type LevelKey = string | Buffer | Uint8Array
+
+/**
+ * A key or value as text or bytes. abstract-level's encoding 'view' hands on views of any class,
+ * and a custom encoding anything. `ERR_INVALID_ARGUMENT`.
+ */
+export function textOrBytes(data: LevelKey | ArrayBufferView, what: string): LevelKey {
+  if (typeof data === 'string' || data instanceof Uint8Array) return data
+  if (!ArrayBuffer.isView(data)) {
+    throw invalidArgument(`${what} must be encoded as text or bytes, got ${typeof data}`)
+  }
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+}
 
 /** The row of the empty key. */
 const rowOfEmptyKey = Buffer.of(0)
 
-/** The row that holds a key. */
-export function rowOfKey(key: LevelKey): LevelKey {
+/** The row that holds a key. `ERR_INVALID_ARGUMENT`. */
+export function rowOfKey(encodedKey: LevelKey): LevelKey {
+  const key = textOrBytes(encodedKey, 'a key')
   if (key.length > 0) {
     const first = typeof key === 'string' ? key.charCodeAt(0) : key[0]
     if (first !== 0) return key
@@ -56,7 +69,7 @@ export class BatchRows {
 
   put(key: LevelKey, value: LevelKey): void {
     this.#hasPut = true
-    const cells = { [this.#column]: value }
+    const cells = { [this.#column]: textOrBytes(value, 'a value') }
     this.#rows.push({ row: rowOfKey(key), mutations: [{ put: { cells } }] })
   }
 

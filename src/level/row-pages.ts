@@ -126,8 +126,8 @@ export class RowPages {
 
   /** Continues at a key. A key outside the range ends the iterator until the next `seek`. */
   seek(target: LevelKey): void {
-    this.#endScan()
     const row = rowOfKey(target)
+    this.#endScan()
     const { reverse } = this.#range
     const first = boundOf(this.#range, !reverse)
     this.#start = { row, inclusive: true }

@@ -21,7 +21,7 @@ import { checkObject, readArguments, requireCapability } from '../api/index.js'
 import type { Get, Mutation, Result, Snapshot, SyncTable, Table } from '../api/index.js'
 import { levelError, LevelErrorCode } from './errors.js'
 import { CellarIterator, CellarKeyIterator, CellarValueIterator, type Entry } from './iterators.js'
-import { BatchRows, inFormat, keyOfRow, rowOfKey, type LevelKey } from './keys.js'
+import { BatchRows, inFormat, keyOfRow, rowOfKey, textOrBytes, type LevelKey } from './keys.js'
 import { CellarSnapshot } from './level-snapshot.js'
 import { readColumn, RowPages, type KeyRange } from './row-pages.js'
 import { openLevel, readSetup } from './source.js'
@@ -311,7 +311,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
 
   /** @internal */
   async _put(key: LevelKey, value: LevelKey, { sync }: PrivateOptions): Promise<void> {
-    const cells = { [this.#column]: value }
+    const cells = { [this.#column]: textOrBytes(value, 'a value') }
     const put = { row: rowOfKey(key), cells }
     await this.#table.put(sync === true ? { ...put, durability: 'FSYNC_WAL' } : put)
   }

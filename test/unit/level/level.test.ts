@@ -288,3 +288,30 @@ void t.test('the close waits for clear', async (t) => {
   t.strictSame(await level.keys().all(), [])
   await level.close()
 })
+
+void t.test('keys and values are views of any class, and never something else', async (t) => {
+  const encodings = { keyEncoding: 'view', valueEncoding: 'view' }
+  const level = new CellarLevel<ArrayBufferView, ArrayBufferView>(await openDatabase(t), encodings)
+  const view = (hex: string) =>
+    new DataView(Uint8Array.from(Buffer.from(`00${hex}00`, 'hex')).buffer, 1, hex.length / 2)
+  await level.put(view('6162'), view('0102'))
+  await level.batch([{ type: 'put', key: view('6163'), value: new Uint16Array([0x6161]) }])
+  const text = { keyEncoding: 'utf8', valueEncoding: 'buffer' }
+  const all = await level.iterator<string, Buffer>(text).all()
+  t.strictSame(all, [
+    ['ab', Buffer.of(1, 2)],
+    ['ac', Buffer.from('aa')],
+  ])
+  t.ok(await level.has(view('6162')))
+  t.equal((await level.keys({ gt: view('6162') }).all()).length, 1)
+  await level.del(view('6163'))
+  const iterator = level.keys({ reverse: true })
+  iterator.seek(view('6163'))
+  t.equal((await iterator.all()).length, 1)
+  const nothing = {
+    keyEncoding: { name: 'none', format: 'utf8', encode: () => undefined, decode: String },
+  }
+  await t.rejects(level.put(view(''), view(''), nothing as never), { code: 'ERR_INVALID_ARGUMENT' })
+  await t.rejects(level.get(view(''), nothing as never), { code: 'ERR_INVALID_ARGUMENT' })
+  await level.close()
+})
