@@ -25,6 +25,8 @@ export class HFileReader implements EntryRanges {
   readonly path: string
   /** Greatest sequence of a mutation in the file: later files have greater ones. */
   readonly sequence: number
+  /** When it was written for a bulk load, in milliseconds since the Unix epoch; else the latest. */
+  readonly loadTime: number
   /** Number of cells, as the trailer says. */
   readonly cells: number
   /** The present cell, in Cellar's form. Good until the next call of {@link next}. */
@@ -101,6 +103,7 @@ export class HFileReader implements EntryRanges {
     }
     const facts = this.#readInfo(info)
     this.sequence = loadSequence ?? facts.sequence
+    this.loadTime = facts.loadTime
     this.#cells = new CellBlock({ ...facts, family: Buffer.from(family), sequence: loadSequence })
     this.#blocks = new BlockReader(file, compression, 0, loadOnOpenOffset)
   }
@@ -211,6 +214,7 @@ export class HFileReader implements EntryRanges {
     readonly hasTags: boolean
     readonly hasSequences: boolean
     readonly sequence: number
+    readonly loadTime: number
   } {
     let info: Map<string, Buffer>
     try {
@@ -226,15 +230,20 @@ export class HFileReader implements EntryRanges {
     }
     if (info.get(InfoKey.tagsCompressed)?.at(0)) throw unsupported(this.path, 'has packed tags')
     const version = info.get(InfoKey.cellVersion)
-    const sequence = info.get(InfoKey.sequenceMax)
     return {
       hasTags: info.has(InfoKey.tagBytesMax),
       hasSequences: version?.length === 4 && version.readInt32BE() === 1,
-      sequence: sequence?.length === 8 ? Number(sequence.readBigInt64BE()) : 0,
+      sequence: numberOf(info.get(InfoKey.sequenceMax)) ?? 0,
+      loadTime: numberOf(info.get(InfoKey.bulkLoadTime)) ?? Number.MAX_SAFE_INTEGER,
     }
   }
 
   #damaged(offset: number, expected: string, found: string): CellarError {
     return corruption('damaged HFile', { file: this.path, offset, expected, found })
   }
+}
+
+/** The number in eight bytes of a file info; undefined for other bytes. */
+function numberOf(bytes: Buffer | undefined): number | undefined {
+  return bytes?.length === 8 ? Number(bytes.readBigInt64BE()) : undefined
 }

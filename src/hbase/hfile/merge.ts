@@ -1,7 +1,7 @@
 /**
  * The cells of several HFiles in the order of an export: by row, family, and key. Of equal cells
  * (same column, timestamp and type) the newest comes first, as HBase reads them: by sequence, then
- * by file.
+ * by the age of the file.
  */
 import { compareBytes } from '../../base/bytes.js'
 import { rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
@@ -14,19 +14,21 @@ export interface MergedFile {
   readonly family: number
 }
 
+interface RankedFile extends MergedFile {
+  /** Place among all files by age, 0 for the newest one. */
+  readonly rank: number
+}
+
 /** Merges files; see the file header. */
 export class HFileMerge {
   /** The files that have cells left, that of the next cell first. */
-  readonly #order: MergedFile[] = []
+  readonly #order: RankedFile[]
 
   /** Moves each reader to its first cell. */
   constructor(files: readonly MergedFile[]) {
-    // Among equal cells the first file goes first, so the newest one has to be the first.
-    const newest = [...files].sort((a, b) => b.reader.sequence - a.reader.sequence)
-    for (const file of newest) {
-      if (file.reader.next()) this.#order.push(file)
-    }
-    this.#order.sort(compare)
+    const newest = [...files].sort((a, b) => compareAge(a.reader, b.reader))
+    const ranked = newest.map((file, rank) => ({ ...file, rank }))
+    this.#order = ranked.filter(({ reader }) => reader.next()).sort(compare)
   }
 
   /** The file whose present cell is the next one; undefined at the end. */
@@ -43,20 +45,23 @@ export class HFileMerge {
       return
     }
     let place = 1
-    for (; place < order.length && isBefore(order[place], moved); place++) {
+    for (; place < order.length && compare(order[place], moved) < 0; place++) {
       order[place - 1] = order[place]
     }
     order[place - 1] = moved
   }
 }
 
-/** Whether a file is before one that was moved. */
-function isBefore(a: MergedFile, moved: MergedFile): boolean {
-  const order = compare(a, moved)
-  return order < 0 || (order === 0 && a.reader.sequence > moved.reader.sequence)
+/**
+ * Orders files, the newest first, as HBase does. The files of one bulk load have one sequence: the
+ * smaller file counts as newer, then the one that was written later.
+ */
+function compareAge(a: HFileReader, b: HFileReader): number {
+  const order = b.sequence - a.sequence || a.bytes - b.bytes || b.loadTime - a.loadTime
+  return order !== 0 ? order : a.path < b.path ? 1 : -1
 }
 
-function compare(a: MergedFile, b: MergedFile): number {
+function compare(a: RankedFile, b: RankedFile): number {
   const { buffer, keyStart, keyEnd } = a.reader
   const { buffer: other, keyStart: otherStart, keyEnd: otherEnd } = b.reader
   if (a.family !== b.family) {
@@ -65,5 +70,6 @@ function compare(a: MergedFile, b: MergedFile): number {
     const order = compareBytes(buffer, keyStart, rowEnd, other, otherStart, otherRowEnd)
     return order === 0 ? a.family - b.family : order
   }
-  return compareBytes(buffer, keyStart, keyEnd, other, otherStart, otherEnd)
+  const order = compareBytes(buffer, keyStart, keyEnd, other, otherStart, otherEnd)
+  return order === 0 ? a.rank - b.rank : order
 }

@@ -84,6 +84,33 @@ void t.test('of equal cells the newest file wins', async (t) => {
   }
 })
 
+void t.test('of equal cells of one bulk load the smallest file wins, as in HBase', async (t) => {
+  const database = await openMemoryDatabase()
+  t.teardown(() => database.close())
+  const fileSystem = new MemoryFileSystem()
+  const values = ['small', 'x'.repeat(100), 'y'.repeat(200)]
+  for (const [i, value] of values.entries()) {
+    const table = await database.createTable(`t${i}`, { families: { f: {} } })
+    await table.put({ row: 'r', cells: { 'f:a': value }, timestamp: 7 })
+    await exportHFiles(database, `t${i}`, `/t${i}`, { fileSystem })
+  }
+  fileSystem.makeDirectorySync('/region/f')
+  for (const names of ['012', '120', '201']) {
+    for (const i of values.keys()) {
+      const source = fileSystem.listSync(`/t${i}/f`)[0]
+      const target = `${names[i].repeat(32)}_SeqId_4_`
+      fileSystem.renameSync(`/t${i}/f/${source}`, `/region/f/${target}`)
+    }
+    await loadHFiles(database, `loaded${names}`, ['/region'], { fileSystem })
+    const found = (await database.table(`loaded${names}`).get({ row: 'r' })).value('f:a', 'utf8')
+    t.equal(found, 'small', names)
+    for (const i of values.keys()) {
+      const target = `${names[i].repeat(32)}_SeqId_4_`
+      fileSystem.renameSync(`/region/f/${target}`, `/t${i}/f/${target}`)
+    }
+  }
+})
+
 void t.test('what is refused changes nothing', async (t) => {
   const database = await openMemoryDatabase()
   t.teardown(() => database.close())
