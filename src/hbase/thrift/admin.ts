@@ -74,7 +74,8 @@ export class HBaseAdmin implements Admin {
 
   async tableExists(name: string): Promise<boolean> {
     const plain = plainTableName(name)
-    return (await this.#askTable(methods.tableExists, plain)) === true
+    const table = tableNameStruct(plain)
+    return (await this.#ask(methods.tableExists, { table }, plain)) === true
   }
 
   async listTableNames(): Promise<string[]> {
@@ -107,7 +108,7 @@ export class HBaseAdmin implements Admin {
     return this.catalog.read(plain)
   }
 
-  /** Whether reads and writes of the table are served. */
+  /** Whether reads and writes of the table are served. Throws `ERR_TABLE_NOT_FOUND`. */
   async isTableEnabled(name: string): Promise<boolean> {
     return (await this.#askTable(methods.isTableEnabled, plainTableName(name))) === true
   }
@@ -157,8 +158,12 @@ export class HBaseAdmin implements Admin {
   }
 
   async #struct(name: string): Promise<TableStruct> {
+    return (await this.#askTable(methods.getTableDescriptor, name)) as TableStruct
+  }
+
+  async #askTable(method: Method, name: string): Promise<unknown> {
     try {
-      return (await this.#askTable(methods.getTableDescriptor, name)) as TableStruct
+      return await this.#ask(method, { table: tableNameStruct(name) }, name)
     } catch (error) {
       // For an absent table the message of the gateway is the name alone.
       if (hasCode(error, HBaseErrorCode.refused) && !(await this.tableExists(name))) {
@@ -166,10 +171,6 @@ export class HBaseAdmin implements Admin {
       }
       throw error
     }
-  }
-
-  #askTable(method: Method, name: string): Promise<unknown> {
-    return this.#ask(method, { table: tableNameStruct(name) }, name)
   }
 
   async #ask(

@@ -27,6 +27,8 @@ export interface ScanTarget {
   readonly name: string
   /** Checks names of families, and returns all of the table. */
   checkFamilies(families: readonly string[]): Promise<readonly string[]>
+  /** Throws a better error for one of the gateway, if there is one. */
+  checkFailure(error: unknown): Promise<void>
 }
 
 /** A scan whose options were checked. */
@@ -178,7 +180,10 @@ export class HBaseScanner extends ResultScanner {
     checkAborted('the scan', signal)
     this.#allFamilies ??= await this.#target.checkFamilies(families)
     const wanted = Math.min(pageRows, this.#plan.limit - this.#rows + 2)
-    const structs = await this.#fetchResults(wanted)
+    const structs = await this.#fetchResults(wanted).catch(async (error: unknown) => {
+      await this.#target.checkFailure(error)
+      throw error
+    })
     checkAborted('the scan', signal)
     if (this.#isEnded()) return
     this.#page = []

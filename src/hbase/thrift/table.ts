@@ -114,7 +114,8 @@ export class HBaseTable implements types.Table {
     const checkFamilies = (families: readonly string[]): Promise<readonly string[]> => {
       return this.#checkFamilies(families)
     }
-    return new HBaseScanner(this.#client, { name, checkFamilies }, plan)
+    const checkFailure = (error: unknown): Promise<void> => this.#checkFailure(error)
+    return new HBaseScanner(this.#client, { name, checkFamilies, checkFailure }, plan)
   }
 
   async put(put: types.Put): Promise<types.PutReceipt> {
@@ -319,13 +320,17 @@ export class HBaseTable implements types.Table {
     try {
       return await this.#client.call(request)
     } catch (error) {
-      if (stale.some((code) => hasCode(error, code))) {
-        this.#catalog.forget(this.name)
-        // The gateway does not always say that a table is gone; this read does.
-        await this.#catalog.read(this.name)
-      }
+      await this.#checkFailure(error)
       throw error
     }
+  }
+
+  /** Reads the description again after errors that may come of it. `ERR_TABLE_NOT_FOUND`. */
+  async #checkFailure(error: unknown): Promise<void> {
+    if (!stale.some((code) => hasCode(error, code))) return
+    this.#catalog.forget(this.name)
+    // The gateway does not always say that a table is gone; this read does.
+    await this.#catalog.read(this.name)
   }
 
   /** Puts or deletes of several rows: those of one kind in one call. */

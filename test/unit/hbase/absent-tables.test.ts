@@ -1,0 +1,33 @@
+/** Answers of a gateway about tables that are gone, and scans that end before they began. */
+import t, { type Test } from 'tap'
+import { connectHBase, type HBaseDatabase } from '../../../src/entries/hbase.js'
+import { ScriptedGateway, type Script } from '../../helpers/metastore/scripted-gateway.js'
+import { outcome } from '../../suites/kit.js'
+
+async function open(
+  t: Test,
+  script: Script,
+): Promise<{ gateway: ScriptedGateway; database: HBaseDatabase }> {
+  const gateway = await ScriptedGateway.start(script)
+  t.teardown(() => gateway.stop())
+  const database = await connectHBase({ ...gateway.address, deadlineMilliseconds: 3_000 })
+  t.teardown(() => database.close())
+  return { gateway, database }
+}
+
+void t.test('a table that is gone: HBase answers with its name alone', async (t) => {
+  let isThere = true
+  const { database } = await open(t, (name) => {
+    if (name === 'openScanner') return { answer: 7 }
+    if (name === 'tableExists') return { answer: isThere }
+    return isThere || name === 'closeScanner' ? undefined : { error: 't' }
+  })
+  await database.admin.getDescriptor('t')
+  isThere = false
+  const code = 'ERR_TABLE_NOT_FOUND'
+  t.equal(await outcome(database.table('t').scan().toArray()), code, 'a scan')
+  t.equal(await outcome(database.admin.isTableEnabled('t')), code, 'isTableEnabled')
+  t.equal(await outcome(database.admin.enableTable('t')), code, 'enableTable')
+  t.equal(await outcome(database.admin.disableTable('t')), code, 'disableTable')
+  t.equal(await outcome(database.admin.getDescriptor('t')), code, 'getDescriptor')
+})
