@@ -185,7 +185,8 @@ export class HBaseScanner extends ResultScanner {
       throw error
     })
     checkAborted('the scan', signal)
-    if (this.#isEnded()) return
+    // A scan that was closed meanwhile may have opened a scanner after that.
+    if (this.#isEnded()) return this.#closeRemote()
     this.#page = []
     this.#position = 0
     for (const struct of structs) if (!this.#isEnded()) this.#accept(struct)
@@ -195,6 +196,7 @@ export class HBaseScanner extends ResultScanner {
   async #fetchResults(count: number): Promise<readonly ResultStruct[]> {
     for (let isOpenedAgain = false; ; isOpenedAgain = true) {
       this.#remote ??= await this.#open()
+      if (this.#isEnded()) return []
       const { gateway, id } = this.#remote
       const method = methods.getScannerRows
       const request = this.#client.encode(method, { scanner: id, count }, this.#what)

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { connectHBase, type HBaseDatabase } from '../../../src/entries/hbase.js'
 import { ScriptedGateway, type Script } from '../../helpers/metastore/scripted-gateway.js'
-import { outcome } from '../../suites/kit.js'
+import { outcome, pause } from '../../suites/kit.js'
 
 async function open(
   t: Test,
@@ -30,4 +30,19 @@ void t.test('a table that is gone: HBase answers with its name alone', async (t)
   t.equal(await outcome(database.admin.enableTable('t')), code, 'enableTable')
   t.equal(await outcome(database.admin.disableTable('t')), code, 'disableTable')
   t.equal(await outcome(database.admin.getDescriptor('t')), code, 'getDescriptor')
+})
+
+void t.test('a scan that is closed while it opens leaves no scanner at the gateway', async (t) => {
+  const { gateway, database } = await open(t, (name) => {
+    if (name === 'openScanner') return { answer: 7, afterMilliseconds: 100 }
+    return name === 'getScannerRows' ? { answer: [] } : undefined
+  })
+  const scan = database.table('t').scan()
+  const next = scan.next()
+  while (gateway.count('openScanner') === 0) await pause(1)
+  scan.close()
+  t.equal((await next).done, true)
+  await database.admin.getDescriptor('t')
+  t.equal(gateway.count('closeScanner'), 1)
+  t.equal(gateway.count('getScannerRows'), 0, 'no page is read')
 })
