@@ -167,7 +167,7 @@ const codes: readonly (readonly [RegExp, string])[] = [
   [/FailedSanityCheckException/, ErrorCode.failedSanityCheck],
   [/Field is not a long/, ErrorCode.notACounter],
   [/WrongRowException/, ErrorCode.wrongRow],
-  [/KeyValue size too large|size exceeds|too large/, ErrorCode.tooLarge],
+  [/KeyValue size too large|size exceeds|exceeds limit of|too large/, ErrorCode.tooLarge],
 ]
 
 function knownCode(message: string): string | undefined {

@@ -46,3 +46,14 @@ void t.test('a scan that is closed while it opens leaves no scanner at the gatew
   t.equal(gateway.count('closeScanner'), 1)
   t.equal(gateway.count('getScannerRows'), 0, 'no page is read')
 })
+
+void t.test('an append whose value becomes too large', async (t) => {
+  const { database } = await open(t, (name) => {
+    const error =
+      'org.apache.hadoop.hbase.DoNotRetryIOException: Cell with size 12582940 exceeds limit of ' +
+      '10485760 bytes in region t,,1.0.'
+    return name === 'append' ? { error } : undefined
+  })
+  const appended = database.table('t').append({ row: 'r', columns: { 'f:q': 'more' } })
+  t.equal(await outcome(appended), 'ERR_TOO_LARGE')
+})
