@@ -18,6 +18,7 @@ import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/byte
 import { keySuffixBytes, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
+import { allocateHeld } from '../../base/held-memory.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
 import type { BlockCache } from '../sstable/blocks/block-cache.js'
@@ -529,7 +530,7 @@ export class RowCollector implements RowTarget, RowCells {
     }
     const begun = this.used - this.rowStart
     const size = Math.max(pageBytes, 2 * (begun + bytes))
-    const page = Buffer.allocUnsafeSlow(size > pageBytes && begun === 0 ? bytes : size)
+    const page = allocateHeld(size > pageBytes && begun === 0 ? bytes : size)
     this.page.copy(page, 0, this.rowStart, this.used)
     const cells = this.cells
     for (let i = this.openCells; i < cells.length; i += numbersPerCell) {
