@@ -55,6 +55,11 @@ export class SsTableReaders {
     this.values = new ValueFiles(fileSystem, place, codecs, this.counters)
   }
 
+  /** Readers of the same directory that share nothing with these: without files, and no cache. */
+  apart(): SsTableReaders {
+    return new SsTableReaders(this.fileSystem, this.place, this.codecs, 0)
+  }
+
   /** Opens the reader of a file, or returns the open one. Errors as `SsTableReader.openSync`. */
   open(file: FileMetadata): SsTableReader {
     let reader = this.byNumber.get(file.fileNumber)

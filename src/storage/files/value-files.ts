@@ -17,6 +17,9 @@ import type { DatabasePlace } from '../version/database-place.js'
 import type { ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
+/** Number and length of a value file. */
+type ValueFilePlace = Pick<ValueFileUse, 'fileNumber' | 'fileBytes'>
+
 /** The value files of one directory; see the file header. */
 export class ValueFiles implements ValueSource {
   private readonly fileSystem: FileSystem
@@ -39,23 +42,29 @@ export class ValueFiles implements ValueSource {
   }
 
   /** Opens the value files of an SSTable. If one fails, closes those that this call has opened. */
-  open(uses: readonly Pick<ValueFileUse, 'fileNumber' | 'fileBytes'>[]): void {
+  open(uses: readonly ValueFilePlace[]): void {
     const opened: number[] = []
     try {
       for (const { fileNumber, fileBytes } of uses) {
         if (this.byNumber.has(fileNumber)) continue
-        const { codecs, counters, ahead } = this
-        const { databaseId } = this.place
-        const options = { codecs, counters, ahead, databaseId, expectedBytes: fileBytes }
-        const path = this.pathOf(fileNumber)
-        const reader = ValueFileReader.openSync(this.fileSystem, path, fileNumber, options)
-        this.byNumber.set(fileNumber, reader)
+        this.openOne({ fileNumber, fileBytes })
         opened.push(fileNumber)
       }
     } catch (error) {
       for (const fileNumber of opened) this.close(fileNumber)
       throw error
     }
+  }
+
+  /** Opens a value file. REQUIRES that it is not open. */
+  openOne({ fileNumber, fileBytes }: ValueFilePlace): ValueFileReader {
+    const { codecs, counters, ahead } = this
+    const { databaseId } = this.place
+    const options = { codecs, counters, ahead, databaseId, expectedBytes: fileBytes }
+    const path = this.pathOf(fileNumber)
+    const reader = ValueFileReader.openSync(this.fileSystem, path, fileNumber, options)
+    this.byNumber.set(fileNumber, reader)
+    return reader
   }
 
   /** The open reader of a value file; undefined if the file is not open. */

@@ -9,6 +9,7 @@
  */
 import type { CellarError } from '../../../base/errors.js'
 import { formatFileName } from '../../version/file-names.js'
+import type { FileMetadata } from '../../version/file-metadata.js'
 import { forEachFile, valueFilesOf } from '../../version/version.js'
 import type { SsTableReaders } from '../../files/sstable-readers.js'
 import type { VersionSet } from '../../version/version-set.js'
@@ -23,8 +24,9 @@ const restMilliseconds = 1000
 /** A file to be read; several stores may name a value file. */
 interface ScrubbedFile {
   readonly fileNumber: number
-  readonly bytes: number
-  readonly kind: 'table' | 'values'
+  readonly fileBytes: number
+  /** The description of an SSTable; undefined for a value file. */
+  readonly table: FileMetadata | undefined
 }
 
 /** The parts of the engine that a scrub needs. */
@@ -68,14 +70,24 @@ export class Scrubber {
 
   private async run(bytesPerSecondMax: number): Promise<void> {
     while (!this.end.signal.aborted) {
-      let after = 0
-      for (let file = this.next(after); file !== undefined; file = this.next(after)) {
-        after = file.fileNumber
-        await this.read(file, this.pace(bytesPerSecondMax))
+      try {
+        await this.pass(bytesPerSecondMax)
+      } catch (error) {
+        if (this.end.signal.aborted) throw error
+        // A lack of file descriptors, for example: the next pass tries again.
+        this.parts.reports.warn(error)
       }
-      this.passes++
       await this.pace(bytesPerSecondMax).rest(restMilliseconds)
     }
+  }
+
+  private async pass(bytesPerSecondMax: number): Promise<void> {
+    let after = 0
+    for (let file = this.next(after); file !== undefined; file = this.next(after)) {
+      after = file.fileNumber
+      await this.read(file, this.pace(bytesPerSecondMax))
+    }
+    this.passes++
   }
 
   private pace(bytesPerSecondMax: number): Pace {
@@ -85,34 +97,39 @@ export class Scrubber {
   /** The file with the lowest number above `after`. */
   private next(after: number): ScrubbedFile | undefined {
     let next: ScrubbedFile | undefined
-    const offer = (fileNumber: number, bytes: number, kind: ScrubbedFile['kind']): void => {
+    const offer = (fileNumber: number, fileBytes: number, table?: FileMetadata): void => {
       if (fileNumber <= after || fileNumber >= (next?.fileNumber ?? Infinity)) return
-      next = { fileNumber, bytes, kind }
+      next = { fileNumber, fileBytes, table }
     }
     const { current } = this.parts.versions
-    forEachFile(current, ({ fileNumber, fileBytes }) => offer(fileNumber, fileBytes, 'table'))
-    for (const [fileNumber, bytes] of valueFilesOf(current)) offer(fileNumber, bytes, 'values')
+    forEachFile(current, (file) => offer(file.fileNumber, file.fileBytes, file))
+    for (const [fileNumber, fileBytes] of valueFilesOf(current)) offer(fileNumber, fileBytes)
     return next
   }
 
-  private async read({ fileNumber, bytes, kind }: ScrubbedFile, pace: Pace): Promise<void> {
+  private async read(file: ScrubbedFile, pace: Pace): Promise<void> {
     const { versions, readers, reports } = this.parts
     // The files of the version stay open and on the disk until it is released.
     const version = versions.current.acquire()
+    const { fileNumber, fileBytes, table } = file
+    // Files of snapshots are open only while they are cloned or restored.
+    const apart = readers.apart()
     try {
-      const reader = kind === 'values' ? readers.values.find(fileNumber) : readers.find(fileNumber)
-      // Files of snapshots are open only while they are cloned or restored.
-      if (reader === undefined) return
-      await pace.run(reader.verify(), bytes, bytes / blockBytesGuess)
+      const reader =
+        table === undefined
+          ? (readers.values.find(fileNumber) ?? apart.values.openOne(file))
+          : (readers.find(fileNumber) ?? apart.open({ ...table, valueFiles: undefined }))
+      await pace.run(reader.verify(), fileBytes, fileBytes / blockBytesGuess)
       this.filesRead++
-      this.bytesRead += bytes
+      this.bytesRead += fileBytes
     } catch (error) {
       if (!isDamage(error)) throw error
-      const name = formatFileName(kind, fileNumber)
+      const name = formatFileName(table === undefined ? 'values' : 'table', fileNumber)
       if (this.damagedFiles.has(name)) return
       this.damagedFiles.add(name)
       reports.damageFound(name, error satisfies CellarError)
     } finally {
+      apart.closeAll()
       version.release()
       versions.removeObsoleteFiles()
     }

@@ -5,9 +5,10 @@
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t from 'tap'
-import { Database, type DamageEvent } from '../../../../../src/entries/index.js'
+import { Database, NodeFileSystem, type DamageEvent } from '../../../../../src/entries/index.js'
+import { FaultyFileSystem } from '../../../../doubles/faulty-fs.js'
 
 const home = mkdtempSync(join(tmpdir(), 'cellar-scrub-'))
 t.teardown(() => rmSync(home, { recursive: true, force: true }))
@@ -63,6 +64,42 @@ for (const kind of ['sst', 'val']) {
     await database.close()
   })
 }
+
+void t.test(
+  'files that only a snapshot has are read, whatever a lack of descriptors',
+  async (t) => {
+    const directory = join(home, 'snapshot')
+    await fill(directory)
+    const before = await Database.open(directory)
+    await before.admin.snapshot('s', 't')
+    await before.truncateTable('t')
+    await before.close()
+    const names = readdirSync(directory).filter((each) => /\.(sst|val)$/.test(each))
+    t.equal(names.length, 2)
+    for (const name of names) {
+      const bytes = readFileSync(join(directory, name))
+      bytes[Math.floor(bytes.length / 2)] ^= 4
+      writeFileSync(join(directory, name), bytes)
+    }
+    const fileSystem = new FaultyFileSystem(new NodeFileSystem())
+    const database = await Database.open(directory, {
+      fileSystem,
+      scrubBytesPerSecond: 1024 * 1024,
+    })
+    fileSystem.arm({
+      failAt: 1,
+      errno: 'EMFILE',
+      only: ({ path }) => names.includes(basename(path)),
+    })
+    const warnings: unknown[] = []
+    database.on('warning', (warning) => warnings.push(warning))
+    await until(() => database.statistics().scrub.damagedFiles.length === 2)
+    t.strictSame(database.statistics().scrub.damagedFiles, names.sort())
+    t.match(warnings, [{ code: 'ERR_IO', message: /EMFILE/ }])
+    t.ok(await database.admin.cloneSnapshot('s', 'c'), 'the files are not in use')
+    await database.close()
+  },
+)
 
 void t.test('the rate is kept, a close does not wait, and 0 reads nothing', async (t) => {
   const directory = join(home, 'rate')
