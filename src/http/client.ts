@@ -54,7 +54,7 @@ export class HttpClient {
     service: RemoteService,
     headers: Readonly<Record<string, string>> = {},
   ) {
-    this.#base = url.replace(/\/$/, '') + service.path
+    this.#base = new URL(url).href.replace(/\/$/, '') + service.path
     this.#headers = { 'accept-encoding': 'identity', ...headers }
     if (token !== undefined) this.#headers['authorization'] = `Bearer ${token}`
     this.#fetch = fetch ?? keepAliveFetch()

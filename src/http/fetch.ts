@@ -34,7 +34,9 @@ export function keepAliveFetch(): Fetch {
   const https = new HttpsAgent({ keepAlive: true })
   return (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
-      const options = { method, headers, ...(signal === undefined ? {} : { signal }) }
+      // Names may be `.` and `..`, which the path of a URL would leave out.
+      const path = url.slice(url.indexOf('/', url.indexOf('//') + 2))
+      const options = { method, path, headers, ...(signal === undefined ? {} : { signal }) }
       const request = url.startsWith('https:')
         ? httpsRequest(url, { ...options, agent: https })
         : httpRequest(url, { ...options, agent: http })
