@@ -13,6 +13,7 @@ import {
 } from '../../api/index.js'
 import type { ExportedCell } from '../../table/transfer/export-cells.js'
 import { bytesFromJson, bytesToJson, decodeBase64, toJson } from '../../server/database/json.js'
+import { linesOf } from '../../server/database/lines.js'
 
 /** The name of a format. */
 export type TextFormat = 'json' | 'csv'
@@ -77,16 +78,6 @@ export async function* readJsonLines(
       }
     })
   }
-}
-
-async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string, void> {
-  let rest = ''
-  for await (const piece of pieces) {
-    const lines = (rest + piece).split('\n')
-    rest = lines.pop()!
-    yield* lines
-  }
-  if (rest !== '') yield rest
 }
 
 /** Reads CSV. `ERR_INVALID_ARGUMENT` with the number of the record. */

@@ -2,6 +2,8 @@
 import { declareOptions, ErrorCode, type TableDescription } from '../../api/index.js'
 import { connectionDeclarations, HttpClient } from '../../http/client.js'
 import { ServerErrorCode } from '../../http/errors.js'
+import type { FetchAnswer } from '../../http/fetch.js'
+import { linesOf } from './lines.js'
 import type { BackupRequest, CompactRequest } from './routes.js'
 import type {
   Compacted,
@@ -54,12 +56,8 @@ export class RemoteDatabase implements DatabaseView {
   async *rows(table: string, words: ScanWords): AsyncGenerator<JsonRow, void> {
     const path = `/tables/${encodeURIComponent(table)}/rows${queryOf(words)}`
     const { body } = await this.#client.send('GET', path)
-    let rest = ''
-    const decoder = new TextDecoder()
-    for await (const bytes of body ?? []) {
-      const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n')
-      rest = parts.pop()!
-      for (const line of parts) yield this.#client.understand(() => JSON.parse(line) as JsonRow)
+    for await (const line of linesOf(textOf(this.#client, body))) {
+      yield this.#client.understand(() => JSON.parse(line) as JsonRow)
     }
   }
 
@@ -95,6 +93,24 @@ export class RemoteDatabase implements DatabaseView {
   #post<T>(path: string, request: object): Promise<T> {
     const headers = { 'content-type': 'application/json' }
     return this.#client.call('POST', path, parsed<T>, { headers, body: JSON.stringify(request) })
+  }
+}
+
+/** The text of an answer in pieces; breaking off the iteration closes the connection. */
+async function* textOf(
+  client: HttpClient,
+  body: FetchAnswer['body'],
+): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder()
+  const pieces = client.understand(() => body![Symbol.asyncIterator]())
+  try {
+    for (;;) {
+      const next = await client.arrived(() => pieces.next())
+      if (next.done === true) return
+      yield decoder.decode(next.value, { stream: true })
+    }
+  } finally {
+    await pieces.return?.()
   }
 }
 
