@@ -9,7 +9,13 @@
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { CellarError, checkArray, readArguments, requirePackage } from '../api/index.js'
+import {
+  CellarError,
+  checkArray,
+  invalidArgument,
+  readArguments,
+  requirePackage,
+} from '../api/index.js'
 import { makeGate } from './gate.js'
 import { Closing } from './closing.js'
 import { ServerErrorCode } from '../http/errors.js'
@@ -140,6 +146,7 @@ function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): Fas
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: parameterLengthMax },
+    frameworkErrors: (_error, _request, reply) => void sendError(reply, wrongEscapes()),
     ...(tls === undefined
       ? { http: timeouts }
       : { https: { ...timeouts, cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' } }),
@@ -147,12 +154,14 @@ function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): Fas
   app.server.maxConnections = connectionsMax
   app.removeAllContentTypeParsers()
   app.setErrorHandler((error, request, reply) => {
-    if ((error as { code?: unknown }).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    const { code, message } = error as { code?: unknown; message: string }
+    if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
       request.raw.resume()
       const message = `bodies of the type '${request.headers['content-type'] ?? ''}' are not taken`
       return sendError(reply, new CellarError(ServerErrorCode.mediaType, message))
     }
-    return sendError(reply, error)
+    // A parameter of the query that is not as its schema says.
+    return sendError(reply, code === 'FST_ERR_VALIDATION' ? invalidArgument(message) : error)
   })
   app.setNotFoundHandler((_request, reply) => {
     const code = ServerErrorCode.notFound
@@ -175,12 +184,33 @@ function addGuards(
       releaseBody(request.raw)
       closing.answered()
     })
-    done(closing.refusal(reply) ?? guard.refusal(request.raw) ?? gate(request))
+    done(
+      closing.refusal(reply) ??
+        guard.refusal(request.raw) ??
+        gate(request) ??
+        (hasWrongQuery(request.url) ? wrongEscapes() : undefined),
+    )
   })
   app.addHook('preHandler', (request, _reply, done) => {
     request.body ??= emptyBody
     done()
   })
+}
+
+/** Whether the query of an address has escapes that are no UTF-8: the parser would keep them. */
+function hasWrongQuery(url: string): boolean {
+  const at = url.indexOf('?')
+  if (at < 0 || !url.includes('%', at)) return false
+  try {
+    decodeURIComponent(url.slice(at))
+    return false
+  } catch {
+    return true
+  }
+}
+
+function wrongEscapes(): CellarError {
+  return invalidArgument('the address has escapes that are no UTF-8, or a part that is too long')
 }
 
 /** Counts answers that wait for their readers; a system counts its own streams. */

@@ -146,6 +146,7 @@ function routesOf({ verify, inspect, backup }: DirectoryVerbs): Route<Call>[] {
       ...get('/tables/:table/rows', 'scan rows', scanQuery, () => undefined),
       mediaType: lines,
       run: async ({ view, params, query, reply }) => {
+        checkNames(query, scanQuery)
         const rows = view.rows(params.table, scanWords(query))
         // A reader that goes away must not keep the scan open, nor the files that it pins.
         reply.raw.once('close', () => void rows.return(undefined).catch(() => undefined))
@@ -203,11 +204,11 @@ function checkNames(query: Call['query'], declared: object): void {
   const unknown = Object.keys(query).find((name) => !Object.hasOwn(declared, name))
   if (unknown === undefined) return
   const known = Object.keys(declared).join(', ')
-  throw invalidArgument(`unknown parameter ${shown(unknown)}; there are: ${known}`)
+  const others = known === '' ? 'the address has none' : `there are: ${known}`
+  throw invalidArgument(`unknown parameter ${shown(unknown)}; ${others}`)
 }
 
-function readWords(query: Call['query'], declared: object = readQuery): ReadWords {
-  checkNames(query, declared)
+function readWords(query: Call['query']): ReadWords {
   const { columns, ...words } = query
   if (columns === undefined) return words
   let given: unknown
@@ -221,7 +222,7 @@ function readWords(query: Call['query'], declared: object = readQuery): ReadWord
 
 function scanWords(query: Call['query']): ReadWords {
   const flags = { reversed: query.reversed === 'true', raw: query.raw === 'true' }
-  return { ...readWords(query, scanQuery), ...flags }
+  return { ...readWords(query), ...flags }
 }
 
 type Answer = (call: Call) => object | null | undefined | Promise<object | null>
@@ -246,6 +247,7 @@ function get(
     ...{ at: `get ${path}`, id: operationId(summary), summary, answers },
     ...(typeof query === 'object' && { query }),
     run: async (call) => {
+      checkNames(call.query, typeof query === 'object' ? query : {})
       const value = await refused(async () => answer(call))
       void call.reply.type('application/json')
       return toJson(value)

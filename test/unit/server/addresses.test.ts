@@ -2,8 +2,35 @@
 import dns from 'node:dns'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import t from 'tap'
-import { CellarServer } from '../../../src/server/index.js'
+import t, { type Test } from 'tap'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import {
+  CellarServer,
+  databaseRoutes,
+  MessagingClient,
+  messagingRoutes,
+} from '../../../src/server/index.js'
+import { RemoteDatabase } from '../../../src/server/database/client.js'
+import { MessagingService } from '../../../src/systems/messaging/index.js'
+
+const id = { namespace: 'n', topic: 't' }
+
+async function open(t: Test) {
+  const fileSystem = new MemoryFileSystem()
+  const database = await Database.open('/d', { fileSystem, executor: 'inline' })
+  await database.createTable('t', { families: { f: {} } })
+  const messaging = await MessagingService.open(database)
+  await messaging.createTopic(id)
+  const verbs = { verify: async () => ({}), inspect: async () => ({}) }
+  const systems = [databaseRoutes(database, verbs), messagingRoutes(messaging)]
+  const server = await CellarServer.start(systems, { port: 0 })
+  t.teardown(async () => {
+    await server.close()
+    await messaging.close()
+    await database.close()
+  })
+  return { database, messaging, server }
+}
 
 void t.test('localhost is one address, under all limits of the server', async (t) => {
   // As on a machine whose localhost has both addresses.
@@ -28,4 +55,51 @@ void t.test('localhost is one address, under all limits of the server', async (t
   const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException]
   t.ok(['ECONNREFUSED', 'EADDRNOTAVAIL', 'ENETUNREACH'].includes(error.code!), error.message)
   t.equal((await fetch(`${server.url}/health`)).status, 200)
+})
+
+void t.test('an address that cannot be read is refused with a stable code', async (t) => {
+  const { database, server } = await open(t)
+  await database.table('t').put({ row: '%ff', cells: { 'f:c': 'v' } })
+  for (const path of [
+    '/tables/%ff',
+    '/tables/%zz/rows/a',
+    '/tables/t/rows?prefix=%ff',
+    '/tables/t/rows?prefix=%',
+    '/tables/t/rows?limit=1&limit=2',
+    '/tables/t/count?reversed=no',
+    '/verify?bytesPerSecnd=1',
+    '/inspect?fiel=1',
+    '/tables?limit=1',
+    '/tables/t?columns=f',
+  ]) {
+    const answer = await fetch(`${server.url}/database${path}`)
+    t.equal(answer.status, 400, path)
+    t.match(await answer.json(), { code: 'ERR_INVALID_ARGUMENT', message: /./ }, path)
+  }
+  const compacted = await fetch(`${server.url}/database/compact?table=t`, { method: 'POST' })
+  t.equal(compacted.status, 400, 'the body says what is compacted')
+  const wait = await fetch(`${server.url}/v3/namespaces/n/topics/t/poll?wait=soon`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' },
+  })
+  t.equal(((await wait.json()) as { code: string }).code, 'ERR_INVALID_ARGUMENT')
+  const rows = await fetch(`${server.url}/database/tables/t/rows?prefix=%25ff`)
+  t.match(await rows.text(), '"row":"%ff"')
+})
+
+void t.test('the clients reach names that look like parts of a path', async (t) => {
+  const { database, messaging, server } = await open(t)
+  const names = ['.', '..', 'a/b', '%2e', '%2E%2E', 'a?b', '#', '\0', 'ä', '+ ']
+  const remote = new RemoteDatabase(server.url, undefined)
+  const client = new MessagingClient({ url: server.url })
+  await messaging.publish(id, { messages: ['m'] })
+  const end = await messaging.end(id)
+  for (const name of names) {
+    await database.table('t').put({ row: name, cells: { 'f:c': name } })
+    t.equal((await remote.row('t', name, {}))?.row, name)
+    await client.setPosition(id, name, end)
+    t.strictSame(await messaging.getPosition(id, name), end, name)
+  }
+  for (const table of ['.', '..']) {
+    await t.rejects(remote.describe(table), { code: 'ERR_TABLE_NOT_FOUND' })
+  }
 })
