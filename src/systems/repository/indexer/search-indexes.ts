@@ -45,6 +45,7 @@ export class SearchIndexes {
   /** The completion of the last change of a definition. */
   #last: Promise<unknown> = Promise.resolve()
   #isClosed = false
+  #closing: Promise<void> | undefined
 
   private constructor(manager: RepositoryManager, settings: SearchIndexesSettings) {
     const { database, tablePrefix } = manager.parts
@@ -198,13 +199,17 @@ export class SearchIndexes {
     })
   }
 
-  /** Stops all indexes; interrupted builds resume when the indexes are opened again. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    await this.#last.catch(() => undefined)
-    this.#isClosed = true
-    this.#stopObserving()
-    for (const name of [...this.#running.keys()]) await this.#stop(name)
+  /**
+   * Stops all indexes, after the changes that were asked for before; interrupted builds resume when
+   * the indexes are opened again.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#inTurn(async () => {
+      this.#isClosed = true
+      this.#stopObserving()
+      for (const name of [...this.#running.keys()]) await this.#stop(name)
+    })
+    return this.#closing
   }
 
   #checkOpen(): void {
@@ -213,12 +218,17 @@ export class SearchIndexes {
   }
 
   #change<T>(work: () => Promise<T>): Promise<T> {
-    const changed = this.#last.then(() => {
+    return this.#inTurn(() => {
       this.#checkOpen()
       return work()
     })
-    this.#last = changed.catch(() => undefined)
-    return changed
+  }
+
+  /** Runs work after all that was asked for before. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined)
+    return done
   }
 
   /** Checks a configuration and returns its stored form; undefined if none is given. */
@@ -350,17 +360,23 @@ export class SearchIndexes {
     return new IndexRows(database, `${tablePrefix}.x.${name}`)
   }
 
-  async #tableDropped(repository: string, table: string): Promise<void> {
-    for (const definition of await this.#definitions.list()) {
-      if (definition.repository !== repository) continue
-      await this.#running.get(definition.name)?.removeTable(table)
-    }
+  #tableDropped(repository: string, table: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#isClosed) return
+      for (const definition of await this.#definitions.list()) {
+        if (definition.repository !== repository) continue
+        await this.#running.get(definition.name)?.removeTable(table)
+      }
+    })
   }
 
-  async #repositoryDeleted(repository: string): Promise<void> {
-    for (const definition of await this.#definitions.list()) {
-      if (definition.repository === repository) await this.#drop(definition)
-    }
+  #repositoryDeleted(repository: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#isClosed) return
+      for (const definition of await this.#definitions.list()) {
+        if (definition.repository === repository) await this.#drop(definition)
+      }
+    })
   }
 }
 

@@ -1,4 +1,4 @@
-/** What indexes make of what is taken away: versions that are pruned, tables that are dropped. */
+/** What indexes make of versions that are pruned, tables and repositories that go, and a close. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { deferred } from '../../../../src/base/deferred.js'
@@ -139,4 +139,41 @@ void t.test('links that are followed while their table is dropped do not stay', 
   await following.caughtUp()
   t.strictSame(await manager.links.rows(), [])
   t.strictSame(await manager.links.referrers(table, 'USER.a'), [])
+})
+
+const configuration = {
+  recordFilter: { includes: [{ versionTags: ['last'] }] },
+  fields: [{ name: 'title_t', value: '{n}title' as const }],
+}
+
+void t.test('an index that is changed while its repository is deleted is gone', async (t) => {
+  const { manager, indexes } = await open(t)
+  for (let turns = 0; turns < 4; turns++) {
+    await manager.createRepository('news')
+    await indexes.create({ name: 'news', repository: 'news', configuration })
+    const deleted = manager.deleteRepository('news')
+    for (let i = 0; i < turns; i++) await pause(0)
+    await indexes.update('news', { defaultBuild: {} }).catch(() => undefined)
+    await deleted
+    t.strictSame(
+      indexes.running.map(({ name }) => name),
+      ['books'],
+    )
+    t.strictSame(
+      (await indexes.list()).map(({ name }) => name),
+      ['books'],
+    )
+  }
+})
+
+void t.test('a close of the indexes stops those that are made at once', async (t) => {
+  const { indexes } = await open(t)
+  const first = indexes.create({ name: 'first', configuration })
+  const closed = indexes.close()
+  const second = indexes.create({ name: 'second', configuration })
+  const refused = t.rejects(second, { code: 'ERR_REPOSITORY_CLOSED' })
+  await first
+  await refused
+  await Promise.all([closed, indexes.close()])
+  t.strictSame(indexes.running, [])
 })
