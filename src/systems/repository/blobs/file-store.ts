@@ -55,7 +55,10 @@ export class FileBlobStore implements BlobStore {
   readonly isInDatabase = false
   readonly #files: BlobFiles
   readonly #directory: string
+  /** The directory, once its first blob is written; a failure is forgotten. */
   #made: Promise<void> | undefined
+  /** Directories that got an entry on the way to this one, and are not synced yet. */
+  readonly #entered = new Set<string>()
 
   /** Stores files below `directory`, which is created by the first blob. `ERR_INVALID_ARGUMENT`. */
   constructor(files: BlobFiles, directory: string) {
@@ -74,7 +77,10 @@ export class FileBlobStore implements BlobStore {
   async put(key: Buffer, source: AsyncIterable<Buffer>): Promise<void> {
     const { outer, inner, path } = this.#placeOf(key)
     const pieces = blobPieces(source)
-    this.#made ??= this.#makeDirectory()
+    this.#made ??= this.#makeDirectory().catch((error: unknown) => {
+      this.#made = undefined
+      throw error
+    })
     await this.#made
     this.#files.makeDirectorySync(inner)
     const file = this.#files.openSync(path, 'create')
@@ -122,12 +128,14 @@ export class FileBlobStore implements BlobStore {
   /** Makes the directory, and syncs every parent that got an entry. */
   async #makeDirectory(): Promise<void> {
     const isAbsent = (path: string): boolean => this.#files.statSync(path) === undefined
-    const entered: string[] = []
     for (let path = this.#directory; isAbsent(path); path = dirname(path)) {
-      entered.push(dirname(path))
+      this.#entered.add(dirname(path))
     }
     this.#files.makeDirectorySync(this.#directory)
-    for (const path of entered) await this.#files.syncDirectory(path)
+    for (const path of this.#entered) {
+      await this.#files.syncDirectory(path)
+      this.#entered.delete(path)
+    }
   }
 
   #placeOf(key: Buffer): { outer: string; inner: string; path: string } {

@@ -80,6 +80,38 @@ for (const place of ['the database', 'a store'] as const) {
   })
 }
 
+void t.test('a store whose directory could not be made makes it for the next blob', async (t) => {
+  const memory = new MemoryFileSystem()
+  const failures: string[] = []
+  const synced: string[] = []
+  const fail = (what: string): void => {
+    if (failures[0] !== what) return
+    failures.shift()
+    throw new Error(what)
+  }
+  const files = withMembers<BlobFiles>(memory, {
+    makeDirectorySync: (path) => {
+      fail('no space')
+      memory.makeDirectorySync(path)
+    },
+    syncDirectory: async (path) => {
+      fail('no sync')
+      await memory.syncDirectory(path)
+      synced.push(path)
+    },
+  })
+  const store = new FileBlobStore(files, '/data/blobs')
+  const { manager } = await open(t, [{ store, bytesMax: Infinity }])
+  failures.push('no space', 'no sync')
+  await t.rejects(manager.blobs.upload(piece, upload), { message: 'no space' })
+  await t.rejects(manager.blobs.upload(piece, upload), { message: 'no sync' })
+  const blob = await manager.blobs.upload(piece, upload)
+  t.ok(synced.includes('/') && synced.includes('/data'), 'the new directories are on the disk')
+  let bytes = 0
+  for await (const part of manager.blobs.read(blob)) bytes += part.length
+  t.equal(bytes, piece.length)
+})
+
 void t.test('an upload that breaks off closes its file and removes it', async (t) => {
   const memory = new MemoryFileSystem()
   let opened = 0
