@@ -50,6 +50,9 @@ export interface BooleanNode {
   readonly mustNot: readonly PlanNode[]
 }
 
+/** Greatest factor of a score over all levels: the greatest number of 32 bits, as in Lucene. */
+const factorMax = 3.4028234663852886e38
+
 /** Plans a query. `ERR_INVALID_ARGUMENT` with the position. */
 export function planQuery(node: QueryNode, kinds: FieldKinds, now: number): PlanNode {
   return new Planner(kinds, now).plan(node, 1) ?? { type: 'none' }
@@ -67,6 +70,11 @@ class Planner {
   /** Undefined for a clause without words, which is ignored. */
   plan(node: QueryNode, factor: number): PlanNode | undefined {
     const boost = node.boost * factor
+    // Without a limit scores become infinite, and NaN with a factor of 0, which has no order.
+    if (!(boost <= factorMax)) {
+      const position = 'position' in node ? node.position : 0
+      throw queryError(position, `the factors with ^ make more than ${factorMax}`)
+    }
     if (!('field' in node)) {
       return node.type === 'all' ? { type: 'all', boost } : this.#boolean(node.clauses, boost)
     }

@@ -71,6 +71,22 @@ void t.test('sorts that have no order', async (t) => {
   await search.close()
 })
 
+void t.test('factors without an order are refused', async (t) => {
+  const database = await openMemoryDatabase()
+  const search = await EmbeddedSearch.open(database, { name: 'factors' })
+  await search.update({ documents: [{ key: '1', fields: { a_t: ['x'] } }] })
+  await search.commit()
+  const nines = '9'.repeat(400)
+  const deep = `${'('.repeat(20)}a_t:x^99${')^99'.repeat(20)}`
+  for (const query of [`a_t:x^${nines}`, `(a_t:x^0)^${nines}`, deep, `(a_t:x^2)^2e38`]) {
+    await t.rejects(search.search({ query }), { code: 'ERR_INVALID_ARGUMENT' }, query.slice(0, 20))
+  }
+  const { hits } = await search.search({ query: `a_t:x^3${'0'.repeat(38)}` })
+  t.ok(Number.isFinite(hits[0].score))
+  await search.close()
+  await database.close()
+})
+
 void t.test('merges', async (t) => {
   const database = await openMemoryDatabase()
   const search = await EmbeddedSearch.open(database)
