@@ -11,8 +11,11 @@ export interface FakeStat {
   readonly owner?: bigint
 }
 
-/** The answer to a request: an error number, 0 = done without a body, or a stat as the body. */
-export type FakeAnswer = number | FakeStat
+/**
+ * The answer to a request: an error number, 0 = done without a body; a stat as the body; or bytes
+ * of a node, with a stat after them.
+ */
+export type FakeAnswer = number | FakeStat | Buffer
 
 /** A request as the server has read it. */
 export interface FakeRequest {
@@ -38,6 +41,8 @@ export class FakeZooKeeper {
   answer: (request: FakeRequest) => FakeAnswer = () => 0
   /** Whether sessions that clients come back to have expired. */
   hasExpired = false
+  /** Whether the server says nothing, and leaves all connections as they are. */
+  isSilent = false
   #given = sessionId
   readonly #timeout: number
   readonly #server: Server
@@ -79,6 +84,11 @@ export class FakeZooKeeper {
     for (const socket of this.#sockets) socket.write(event.frame())
   }
 
+  /** Passes bytes to all clients, whatever they are. */
+  send(bytes: Buffer): void {
+    for (const socket of this.#sockets) socket.write(bytes)
+  }
+
   #serve(socket: Socket): void {
     if (this.#isAway) return void socket.destroy()
     this.#sockets.add(socket)
@@ -92,6 +102,7 @@ export class FakeZooKeeper {
         const end = 4 + received.readInt32BE(0)
         const reader = new JuteReader(received.subarray(4, end))
         received = received.subarray(end)
+        if (this.isSilent) continue
         if (isReady) this.#respond(socket, reader)
         else {
           isReady = true
@@ -126,7 +137,8 @@ export class FakeZooKeeper {
       .int(xid)
       .long(1n)
       .int(typeof answer === 'number' ? answer : 0)
-    if (typeof answer !== 'number') writeStat(writer, answer)
+    if (Buffer.isBuffer(answer)) writeStat(writer.buffer(answer), {})
+    else if (typeof answer !== 'number') writeStat(writer, answer)
     socket.write(writer.frame())
   }
 }

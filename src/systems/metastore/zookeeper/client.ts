@@ -10,11 +10,12 @@
  * Written for this package because no client for Node supports recursive watches (`addWatch`).
  */
 import { connect, type Socket } from 'node:net'
+import { assert } from '../../../api/index.js'
 import { after } from '../kernel/backoff.js'
 import { metadataError } from '../metadata/errors.js'
 import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
 import { JuteReader, JuteWriter } from './jute.js'
-import { OpCode, ZkError } from './protocol.js'
+import { nextXid, OpCode, ZkError } from './protocol.js'
 
 /** A server. */
 export interface ZkAddress {
@@ -33,6 +34,7 @@ export interface ZkListener {
 }
 
 interface Pending {
+  readonly xid: number
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
 }
@@ -45,6 +47,8 @@ export interface Answer {
   readonly reader: JuteReader
 }
 
+/** Bytes of the length before a message. */
+const lengthBytes = 4
 const eventXid = -1
 const pingXid = -2
 const reconnectMilliseconds = 100
@@ -82,7 +86,10 @@ export class ZkClient {
   #lastZxid = 0n
   #lastContact = 0
   #pending: Pending[] = []
-  #received: Buffer = Buffer.alloc(0)
+  /** Received bytes before the end of the next message, and the bytes up to this end. */
+  #chunks: Buffer[] = []
+  #receivedBytes = 0
+  #neededBytes = 0
   #stopBeat: () => void = () => undefined
   #stopAwaiting: () => void = () => undefined
 
@@ -116,7 +123,8 @@ export class ZkClient {
       return Promise.reject(metadataError('sessionLost'))
     }
     if (!this.isReady) return Promise.reject(metadataError('connectionLost'))
-    const writer = new JuteWriter().int(this.#xid + 1).int(code)
+    const xid = nextXid(this.#xid)
+    const writer = new JuteWriter().int(xid).int(code)
     write?.(writer)
     const frame = writer.frame()
     const { requestBytesMax } = this.#settings
@@ -124,9 +132,9 @@ export class ZkClient {
       const message = `a request of ${frame.length} bytes; the limit is ${requestBytesMax}`
       return Promise.reject(metadataError('invalidArgument', message))
     }
-    this.#xid++
+    this.#xid = xid
     return new Promise((resolve, reject) => {
-      this.#pending.push({ resolve, reject })
+      this.#pending.push({ xid, resolve, reject })
       this.#socket!.write(frame)
     })
   }
@@ -169,7 +177,7 @@ export class ZkClient {
     return new Promise((resolve) => {
       const socket = connect({ host, port, noDelay: true })
       this.#socket = socket
-      this.#received = Buffer.alloc(0)
+      this.#keep(Buffer.alloc(0))
       const stop = later(this.#clock, this.timeoutMilliseconds / 3, () => socket.destroy())
       socket.on('connect', () => {
         const writer = new JuteWriter().int(0).long(this.#lastZxid).int(this.timeoutMilliseconds)
@@ -193,24 +201,37 @@ export class ZkClient {
   #receive(socket: Socket, bytes: Buffer): void {
     if (this.#socket !== socket) return
     this.#lastContact = elapsed(this.#clock)
-    this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
+    this.#chunks.push(bytes)
+    this.#receivedBytes += bytes.length
+    // Joins the chunks once for each message, however many chunks a long message has.
+    if (this.#receivedBytes < this.#neededBytes) return
+    const received = this.#chunks.length === 1 ? bytes : Buffer.concat(this.#chunks)
     let at = 0
-    while (this.#received.length - at >= 4) {
-      const length = this.#received.readInt32BE(at)
-      if (this.#received.length - at - 4 < length) break
-      const frame = this.#received.subarray(at + 4, at + 4 + length)
-      at += 4 + length
+    while (received.length - at >= lengthBytes) {
+      const begin = at + lengthBytes
+      const end = begin + received.readInt32BE(at)
+      if (end > received.length) break
       try {
-        if (this.isReady) this.#answer(new JuteReader(frame))
-        else this.#handshake(new JuteReader(frame))
+        const reader = new JuteReader(received.subarray(begin, end))
+        if (this.isReady) this.#answer(reader)
+        else this.#handshake(reader)
       } catch {
         // A malformed message closes the connection, which fails the pending requests.
         socket.destroy()
         return
       }
       if (this.#socket !== socket) return
+      at = end
     }
-    this.#received = this.#received.subarray(at)
+    this.#keep(received.subarray(at))
+  }
+
+  /** Keeps the bytes of an incomplete message. */
+  #keep(rest: Buffer): void {
+    this.#chunks = rest.length === 0 ? [] : [rest]
+    this.#receivedBytes = rest.length
+    const isShort = rest.length < lengthBytes
+    this.#neededBytes = isShort ? lengthBytes : lengthBytes + rest.readInt32BE(0)
   }
 
   #handshake(reader: JuteReader): void {
@@ -249,16 +270,22 @@ export class ZkClient {
       this.#listener.onEvent(type, reader.text())
       return
     }
-    const pending = this.#pending.shift()
-    pending?.resolve({ error, zxid, reader })
+    const pending = this.#pending.at(0)
+    assert(pending?.xid === xid, 'a server answers requests in order')
+    this.#pending.shift()
+    pending.resolve({ error, zxid, reader })
     if (error === ZkError.sessionExpired) this.#drop()
   }
 
   #beat(): void {
     this.#stopBeat()
-    this.#stopBeat = later(this.#clock, this.timeoutMilliseconds / 3, () => {
+    const interval = this.timeoutMilliseconds / 3
+    const silence = (): number => elapsed(this.#clock) - this.#lastContact
+    // Not later than the end of the patience, or the loss would be reported too late.
+    const wait = Math.min(interval, 2 * interval - silence())
+    this.#stopBeat = later(this.#clock, wait, () => {
       if (!this.isReady) return
-      if (elapsed(this.#clock) - this.#lastContact > (this.timeoutMilliseconds * 2) / 3) {
+      if (silence() >= 2 * interval) {
         this.#drop()
         return
       }

@@ -21,6 +21,14 @@ export const OpCode = {
   error: -1,
 } as const
 
+/** The greatest number of a request, which has 32 bits. */
+const xidMax = 2 ** 31 - 1
+
+/** The number of the request after another one. Negative numbers are not those of requests. */
+export function nextXid(xid: number): number {
+  return xid === xidMax ? 1 : xid + 1
+}
+
 /** Codes of errors. */
 export const ZkError = {
   ok: 0,

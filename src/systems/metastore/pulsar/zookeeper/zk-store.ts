@@ -84,6 +84,8 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
   readonly #root: string
   readonly #clock: LeaseClock
   #isConnected = false
+  /** Number of connections so far. */
+  #connections = 0
   #isLost = false
   #isClosed = false
   /** The ephemeral records of this session, according to writes and events so far. */
@@ -246,15 +248,23 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
   }
 
   async #connected(isNew: boolean): Promise<void> {
-    const session = this.#client.sessionId
-    try {
-      await this.#watch()
-    } catch (error) {
-      // A new connection sets the watch again, unless the server refused the watch.
-      if (this.#client.isReady) this.#first?.reject(error)
-      return
+    const connection = ++this.#connections
+    const isCurrent = (): boolean => connection === this.#connections && this.#client.isReady
+    for (;;) {
+      try {
+        await this.#watch()
+        break
+      } catch (error) {
+        // A new connection sets the watch again.
+        if (!isCurrent()) return
+        const isPassing = hasCode(error, 'connectionLost')
+        if (this.#first !== undefined && !isPassing) return this.#first.reject(error)
+      }
+      // Without the watch the handle would hear of no change, so it is not connected.
+      await after(this.#clock, watchRetryMilliseconds)
+      if (!isCurrent()) return
     }
-    if (session !== this.#client.sessionId) return
+    if (!isCurrent()) return
     const isFirst = this.#first !== undefined
     this.#isConnected = true
     this.#first?.resolve()
@@ -267,19 +277,14 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     this.#isLost = false
   }
 
-  /** Sets the recursive watch. Retries if the server reports a lost connection. */
+  /** Sets the recursive watch. */
   async #watch(): Promise<void> {
     const path = this.#root === '' ? '/' : this.#root
-    for (;;) {
-      if (this.#root !== '') await this.#nodes.createParents('/x')
-      const { error } = await this.#client.request(OpCode.addWatch, (w) =>
-        w.text(path).int(recursiveMode),
-      )
-      if (error === 0) return
-      const failure = errorOf(error, path)
-      if (!hasCode(failure, 'connectionLost')) throw failure
-      await after(this.#clock, watchRetryMilliseconds)
-    }
+    if (this.#root !== '') await this.#nodes.createParents('/x')
+    const { error } = await this.#client.request(OpCode.addWatch, (w) =>
+      w.text(path).int(recursiveMode),
+    )
+    if (error !== 0) throw errorOf(error, path)
   }
 
   #disconnected(): void {

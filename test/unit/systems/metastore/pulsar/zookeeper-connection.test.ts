@@ -1,0 +1,165 @@
+/**
+ * Connections to a ZooKeeper that refuses a watch, falls silent, answers at length or out of order.
+ *
+ * @runs alone
+ */
+import t from 'tap'
+import {
+  openMetadataStore,
+  type CachingStore,
+} from '../../../../../src/systems/metastore/pulsar/index.js'
+import { JuteWriter } from '../../../../../src/systems/metastore/zookeeper/jute.js'
+import { nextXid, OpCode } from '../../../../../src/systems/metastore/zookeeper/protocol.js'
+import { FakeZooKeeper } from '../../../../helpers/metastore/fake-zookeeper.js'
+import { eventually, outcome, pause, turns } from '../../../../suites/kit.js'
+import { joined } from '../../../../suites/metadata/case.js'
+
+function sessionEvents(store: CachingStore): string[] {
+  const told: string[] = []
+  store.registerSessionListener((event) => told.push(event))
+  return told
+}
+
+void t.test('a watch that is refused after a reconnection is set again', async (t) => {
+  const server = await FakeZooKeeper.start(t, 10_000)
+  const store = await openMetadataStore(server.url, { sessionTimeoutMilliseconds: 10_000 })
+  const told = sessionEvents(store)
+  let refusals = 3
+  server.answer = ({ code }) => (code === OpCode.addWatch && refusals-- > 0 ? -1 : 0)
+  server.leave()
+  server.comeBack()
+  const wanted = 'ConnectionLost,Reconnected'
+  t.equal(await eventually(() => joined(told), wanted), wanted)
+  t.equal(store.isConnected, true)
+  await store.close()
+})
+
+void t.test('a server that comes back while the watch waits is reconnected to once', async (t) => {
+  const server = await FakeZooKeeper.start(t, 10_000)
+  const store = await openMetadataStore(server.url, { sessionTimeoutMilliseconds: 10_000 })
+  const told = sessionEvents(store)
+  let watches = 0
+  server.answer = ({ code }) => {
+    if (code !== OpCode.addWatch || ++watches > 1) return 0
+    // The answer arrives, and then the connection goes.
+    setTimeout(() => {
+      server.leave()
+      server.comeBack()
+    }, 10)
+    return -1
+  }
+  server.leave()
+  server.comeBack()
+  await eventually(() => String(watches), '2')
+  await pause(200)
+  t.equal(joined(told), 'ConnectionLost,Reconnected')
+  await store.close()
+})
+
+/** A clock whose timers run when a test moves it. */
+class HandClock {
+  time = 0
+  #timers: { at: number; action: () => void }[] = []
+
+  readonly now = (): number => this.time
+  readonly elapsed = (): number => this.time
+  readonly after = (milliseconds: number, action: () => void): (() => void) => {
+    const timer = { at: this.time + milliseconds, action }
+    this.#timers.push(timer)
+    return () => (this.#timers = this.#timers.filter((each) => each !== timer))
+  }
+
+  move(milliseconds: number): void {
+    this.time += milliseconds
+    const due = this.#timers.filter(({ at }) => at <= this.time)
+    this.#timers = this.#timers.filter(({ at }) => at > this.time)
+    for (const { action } of due) action()
+  }
+}
+
+void t.test('a silent server is noticed in time, whenever it falls silent', async (t) => {
+  const timeout = 9_000
+  for (const silentAt of [10, 1_000, 2_000, 2_900, 3_100]) {
+    const server = await FakeZooKeeper.start(t, timeout)
+    const clock = new HandClock()
+    const store = await openMetadataStore(server.url, {
+      sessionTimeoutMilliseconds: timeout,
+      clock,
+    })
+    const told: string[] = []
+    store.registerSessionListener((event) => told.push(`${event} ${clock.time - silentAt}`))
+    while (clock.time < silentAt) {
+      clock.move(10)
+      await turns(2)
+    }
+    await store.sync('/')
+    server.isSilent = true
+    while (clock.time < silentAt + timeout && told.length < 2) {
+      clock.move(10)
+      await turns(2)
+    }
+    t.equal(joined(told), 'ConnectionLost 6000,SessionLost 7500', `silent from ${silentAt} on`)
+    await store.close()
+  }
+})
+
+void t.test('the time to receive an answer is linear in its length', async (t) => {
+  const server = await FakeZooKeeper.start(t, 60_000)
+  const store = await openMetadataStore(server.url, { sessionTimeoutMilliseconds: 60_000 })
+  const bytes = Buffer.alloc(96 * 1024 * 1024, 7)
+  server.answer = ({ code }) => (code === OpCode.getData ? bytes : 0)
+  const startedAt = performance.now()
+  const found = await store.get('/long')
+  const milliseconds = performance.now() - startedAt
+  t.equal(found?.value.equals(bytes), true)
+  t.ok(milliseconds < 5_000, `${Math.round(milliseconds)} ms`)
+  server.answer = () => 0
+  await store.close()
+})
+
+void t.test('messages in any pieces are read whole', async (t) => {
+  const server = await FakeZooKeeper.start(t, 10_000)
+  const store = await openMetadataStore(server.url, { sessionTimeoutMilliseconds: 10_000 })
+  const told: string[] = []
+  store.registerListener(({ type, path }) => told.push(`${type} ${path}`))
+  const event = (path: string): Buffer =>
+    new JuteWriter().int(-1).long(1n).int(0).int(3).int(3).text(path).frame()
+  const all = Buffer.concat([event('/a'), event('/bc'), event('/d')])
+  for (let at = 0; at < all.length; at++) {
+    server.send(all.subarray(at, at + 1))
+    await turns(2)
+  }
+  for (const size of [3, 5, 31, 60]) {
+    for (let at = 0; at < all.length; at += size) {
+      server.send(all.subarray(at, at + size))
+      await turns(2)
+    }
+  }
+  const once = 'Modified /a,Modified /bc,Modified /d'
+  const wanted = [once, once, once, once, once].join(',')
+  t.equal(await eventually(() => joined(told), wanted), wanted)
+  await store.close()
+})
+
+void t.test('an answer to another request closes the connection', async (t) => {
+  const server = await FakeZooKeeper.start(t, 10_000)
+  const store = await openMetadataStore(server.url, { sessionTimeoutMilliseconds: 10_000 })
+  let isStray = true
+  server.answer = ({ code }) => {
+    if (code === OpCode.getData && isStray) {
+      isStray = false
+      server.send(new JuteWriter().int(12_345).long(1n).int(-101).frame())
+    }
+    return code === OpCode.getData ? -101 : 0
+  }
+  t.equal(await outcome(store.get('/a')), 'ERR_METADATA_CONNECTION_LOST')
+  await eventually(() => String(store.isConnected), 'true')
+  t.equal(await store.get('/a'), undefined)
+  await store.close()
+})
+
+void t.test('the numbers of requests begin again after 31 bits', async (t) => {
+  t.equal(nextXid(0), 1)
+  t.equal(nextXid(2 ** 31 - 2), 2 ** 31 - 1)
+  t.equal(nextXid(2 ** 31 - 1), 1)
+})
