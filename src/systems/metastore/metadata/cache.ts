@@ -302,24 +302,30 @@ export class MetadataCache<T> implements CacheSink {
       this.#entries.set(path, (entry = { state: 'empty', generation: 0, ...rest }))
     }
     const loaded = entry
-    loaded.loading ??= this.#read(path, loaded).finally(() => (loaded.loading = undefined))
+    loaded.loading ??= this.#read(path, loaded)
     return loaded.loading
   }
 
+  /** Ends the load in the turn of its result, so that a change after it begins another load. */
   async #read(path: string, entry: Entry<T>): Promise<CacheGetResult<T> | undefined> {
-    for (;;) {
-      const { generation } = entry
-      try {
-        const found = await this.#store.get(path)
+    try {
+      for (;;) {
+        const { generation } = entry
+        // A promise, so that the load does not end in its own call if a caller's store throws.
+        const found = await new Promise<GetResult | undefined>((resolve) => {
+          resolve(this.#store.get(path))
+        })
         if (entry.generation === generation) return this.#set(path, entry, found)
         // The record changed during the read: `changed` has set a newer value or marked it stale.
         if (entry.state === 'fresh') return entry.result
         if (this.#entries.get(path) !== entry) return this.#decode(found)
-      } catch (error) {
-        const isUnreadable = hasCode(error, 'contentDeserialization')
-        if (isUnreadable || entry.state === 'empty') this.#drop(path, entry)
-        throw error
       }
+    } catch (error) {
+      const isUnreadable = hasCode(error, 'contentDeserialization')
+      if (isUnreadable || entry.state === 'empty') this.#drop(path, entry)
+      throw error
+    } finally {
+      entry.loading = undefined
     }
   }
 

@@ -2,13 +2,16 @@
 import t from 'tap'
 import {
   LockManager,
+  MetadataCache,
   metadataStoreOf,
   MetadataTableView,
   textSerde,
+  type CacheSink,
+  type CachingStore,
   type MetadataSerde,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
-import { eventually } from '../../../../suites/kit.js'
+import { eventually, turns } from '../../../../suites/kit.js'
 
 /** Values that know the version of their record. */
 const versioned: MetadataSerde<{ readonly text: string; readonly version: number }> = {
@@ -81,4 +84,42 @@ void t.test('a view keeps a record that comes back while the view is refilled', 
   await store.close()
   await other.close()
   await database.close()
+})
+
+void t.test('a change right after a load is loaded, too', async (t) => {
+  for (let ticks = 0; ticks < 12; ticks++) {
+    let newest = 'old'
+    let sink: CacheSink | undefined
+    const answers: (() => void)[] = []
+    const nothing = (): (() => void) => () => undefined
+    const store = {
+      registerCache: (cache: CacheSink) => {
+        sink = cache
+        return nothing()
+      },
+      registerListener: nothing,
+      registerSessionListener: nothing,
+      put: nothing,
+      delete: nothing,
+      // As on a ZooKeeper, whose events have no records.
+      get: (path: string) => {
+        const stat = { path, sequence: newest === 'old' ? 1 : 2 }
+        const result = { value: Buffer.from(newest), stat }
+        return new Promise((resolve) => answers.push(() => resolve(result)))
+      },
+    }
+    const cache = new MetadataCache(store as unknown as CachingStore, textSerde)
+    const first = cache.get('/a')
+    answers.shift()!()
+    for (let tick = 0; tick < ticks; tick++) await Promise.resolve()
+    newest = 'new'
+    const told = sink!.changed('/a', 'unknown', 2)
+    const second = cache.get('/a')
+    await turns(1)
+    for (const answer of answers) answer()
+    await told
+    t.equal(cache.getIfCached('/a'), 'new', `told after ${ticks} microtasks`)
+    t.equal(await second, 'new', `asked after ${ticks} microtasks`)
+    await first
+  }
 })
