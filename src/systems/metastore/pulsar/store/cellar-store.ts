@@ -74,6 +74,8 @@ export class CellarMetadataStore
   /** Whether heartbeats and events are suspended. */
   #isPaused = false
   #reestablishing: Promise<void> | undefined = undefined
+  /** The session that is being opened in the place of an expired one. */
+  #opening: Promise<Session> | undefined = undefined
   #stopHeartbeat: () => void = () => undefined
 
   private constructor(parts: CellarStoreParts) {
@@ -263,6 +265,10 @@ export class CellarMetadataStore
     })
   }
 
+  get #isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
   /** Whether events reach this handle. Only a lost connection loses events, not a lost session. */
   get #isReachable(): boolean {
     return this.#isConnected || !this.#session.isAlive
@@ -291,15 +297,18 @@ export class CellarMetadataStore
     const { sessions, sessionTimeoutMilliseconds, clock } = this.#parts
     // The events of the end of the old session come first.
     await Promise.resolve()
-    while (this.#state === 'open') {
+    while (this.#isOpen) {
       try {
-        this.#session = await sessions.open(sessionTimeoutMilliseconds, this)
+        this.#opening = sessions.open(sessionTimeoutMilliseconds, this)
+        this.#session = await this.#opening
       } catch {
         // The disk may be full: retries until a session can be stored.
         const wait = sessionTimeoutMilliseconds / heartbeatsPerTimeout
         await new Promise<void>((resolve) => later(clock, wait, resolve))
         continue
       }
+      // A handle that was closed meanwhile ends the new session.
+      if (!this.#isOpen) return
       this.#isConnected = true
       this.resetCaches()
       this.tellSession('Reconnected')
@@ -322,6 +331,7 @@ export class CellarMetadataStore
     if (this.#state === 'closed') return this.#letGo()
     this.#state = 'closing'
     try {
+      await this.#opening?.catch(() => undefined)
       await this.#parts.sessions.close(this.#session)
     } catch (error) {
       throw asMetadataError(error)

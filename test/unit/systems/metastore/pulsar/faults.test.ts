@@ -238,3 +238,22 @@ void t.test('a session that cannot be ended for lack of room is ended later', as
   await store.close()
   await database.close()
 })
+
+void t.test('a handle that is closed while it gets a new session leaves none', async (t) => {
+  const database = await openMemoryDatabase()
+  const other = await metadataStoreOf(database)
+  for (const ticks of [0, 1, 2, 5, 20, 100]) {
+    const store = await metadataStoreOf(database)
+    const told: string[] = []
+    store.registerSessionListener((event) => told.push(event))
+    store.faults.expireSession()
+    for (let tick = 0; tick < ticks; tick++) await Promise.resolve()
+    await store.close()
+    const atClose = told.length
+    await turns()
+    t.same(told.slice(atClose), [], `closed after ${ticks} microtasks: no event follows`)
+    t.equal(other.metrics().sessions, 1, 'the session of the other handle is left')
+  }
+  await other.close()
+  await database.close()
+})
