@@ -17,7 +17,7 @@ import {
   type AbstractValueIteratorOptions,
   type Transcoder,
 } from 'abstract-level'
-import { checkObject, readArguments, requireCapability } from '../api/index.js'
+import { checkObject, invalidArgument, readArguments, requireCapability } from '../api/index.js'
 import type { Get, Mutation, Result, Snapshot, SyncTable, Table } from '../api/index.js'
 import { levelError, LevelErrorCode } from './errors.js'
 import { CellarIterator, CellarKeyIterator, CellarValueIterator, type Entry } from './iterators.js'
@@ -76,6 +76,13 @@ type PrivateOperation =
 const clearRowsMax = 1000
 
 const textFormat = 'utf8'
+
+/** The view of the option `snapshot`, if one is given. `ERR_INVALID_ARGUMENT`. */
+function givenView({ snapshot }: PrivateOptions): Snapshot | undefined {
+  if (snapshot === undefined || snapshot === null) return undefined
+  if (snapshot instanceof CellarSnapshot) return snapshot.view
+  throw invalidArgument('the snapshot belongs to another database')
+}
 
 function keyOf({ row }: Result, { keyEncoding }: Formats): LevelKey {
   return inFormat(keyOfRow(row!), keyEncoding === textFormat)
@@ -177,7 +184,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     const rows = this.#rowsOfPlainBatch(operations, options)
     return rows === undefined
       ? super.batch(operations!, options!)
-      : this.#mutateRows(rows, (options as LevelWriteOptions | undefined)?.sync)
+      : this.#mutateRows(rows, (options as LevelWriteOptions | undefined)?.sync).then(() => {})
   }
 
   /**
@@ -272,7 +279,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   /** @internal Only called if `supports.getSync`. */
   _getSync(key: LevelKey, options: PrivateOptions): LevelKey | undefined {
     const table = this.#table as Table & SyncTable
-    return this.#valueOf(table.getSync(this.#getOf(key, options.snapshot?.view)), options)
+    return this.#valueOf(table.getSync(this.#getOf(key, givenView(options))), options)
   }
 
   /** @internal */
@@ -310,10 +317,10 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   }
 
   /** @internal */
-  async _put(key: LevelKey, value: LevelKey, { sync }: PrivateOptions): Promise<void> {
+  _put(key: LevelKey, value: LevelKey, { sync }: PrivateOptions): Promise<unknown> {
     const cells = { [this.#column]: textOrBytes(value, 'a value') }
     const put = { row: rowOfKey(key), cells }
-    await this.#table.put(sync === true ? { ...put, durability: 'FSYNC_WAL' } : put)
+    return this.#table.put(sync === true ? { ...put, durability: 'FSYNC_WAL' } : put)
   }
 
   /** @internal */
@@ -323,19 +330,20 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   }
 
   /** @internal */
-  async _batch(operations: readonly PrivateOperation[], { sync }: PrivateOptions): Promise<void> {
-    if (operations.length === 0) return
+  _batch(operations: readonly PrivateOperation[], { sync }: PrivateOptions): Promise<unknown> {
+    if (operations.length === 0) return Promise.resolve()
     const rows = new BatchRows(this.#column, this.#deletion)
     for (const operation of operations) {
       if (operation.type === 'put') rows.put(operation.key, operation.value)
       else rows.del(operation.key)
     }
-    await this.#mutateRows(rows, sync)
+    return this.#mutateRows(rows, sync)
   }
 
-  async #mutateRows(batch: BatchRows, sync: boolean | undefined): Promise<void> {
+  /** No promise lies between this and the table, so write events come in the order of the calls. */
+  #mutateRows(batch: BatchRows, sync: boolean | undefined): Promise<unknown> {
     const rows = batch.take()
-    await this.#table.mutateRows(sync === true ? { rows, durability: 'FSYNC_WAL' } : { rows })
+    return this.#table.mutateRows(sync === true ? { rows, durability: 'FSYNC_WAL' } : { rows })
   }
 
   /** @internal Deletes the rows that exist at the call, page by page; not atomic. */
@@ -411,8 +419,9 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
    * The view of a read without its own snapshot, taken in the event-loop turn of the call. A read
    * that waits for the disk must not see later writes.
    */
-  #view({ snapshot }: PrivateOptions): Snapshot | undefined {
-    if (snapshot instanceof CellarSnapshot) return snapshot.view
+  #view(options: PrivateOptions): Snapshot | undefined {
+    const view = givenView(options)
+    if (view !== undefined) return view
     return this.#database.capabilities.snapshots ? this.#database.snapshot() : undefined
   }
 

@@ -1,4 +1,5 @@
 /** What the adapter promises beyond abstract-level's own suite. */
+import { AbstractSnapshot } from 'abstract-level'
 import t, { type Test } from 'tap'
 import { CellarError, Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { CellarLevel } from '../../../src/entries/level.js'
@@ -313,5 +314,44 @@ void t.test('keys and values are views of any class, and never something else', 
   }
   await t.rejects(level.put(view(''), view(''), nothing as never), { code: 'ERR_INVALID_ARGUMENT' })
   await t.rejects(level.get(view(''), nothing as never), { code: 'ERR_INVALID_ARGUMENT' })
+  await level.close()
+})
+
+void t.test('a snapshot of another kind of database is refused', async (t) => {
+  const level = new CellarLevel(await openDatabase(t))
+  await level.put('a', '1')
+  const snapshot = new ForeignSnapshot({ owner: level })
+  const refused = { code: 'ERR_INVALID_ARGUMENT' }
+  await t.rejects(level.get('a', { snapshot }), refused)
+  await t.rejects(level.has('a', { snapshot }), refused)
+  await t.rejects(level.clear({ snapshot }), refused)
+  t.throws(() => void level.getSync('a', { snapshot }), refused)
+  t.throws(() => level.keys({ snapshot }), refused)
+  t.equal(await level.get('a', { snapshot: null as never }), '1')
+  await level.close()
+})
+
+/** The published types lack the argument of the constructor. */
+const ForeignSnapshot = AbstractSnapshot as unknown as new (options: object) => AbstractSnapshot
+
+void t.test('write events come in the order of the calls', async (t) => {
+  const level = new CellarLevel(await openDatabase(t))
+  await level.open()
+  for (const sync of [false, true]) {
+    const keys: string[] = []
+    const listener = (operations: { key: string }[]) => keys.push(...operations.map((op) => op.key))
+    level.on('write', listener as never)
+    await Promise.all([
+      level.put('1', '', { sync }),
+      level.del('2', { sync }),
+      level.batch([batchPutText('3')], { sync }),
+      level.put('4', '', { sync }),
+      level.batch([{ type: 'del', key: '5' }], { sync }),
+      level.del('6', { sync }),
+    ])
+    t.equal(keys.join(''), '123456')
+    level.off('write', listener as never)
+  }
+  await t.rejects(level.batch([batchPutText('x'.repeat(40_000))]), { code: 'ERR_INVALID_ARGUMENT' })
   await level.close()
 })
