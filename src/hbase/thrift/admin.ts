@@ -45,14 +45,14 @@ export class HBaseAdmin implements Admin {
     })
     const descriptor = tableStruct(plain, described)
     await this.#ask(methods.createTable, { descriptor }, plain)
-    await this.catalog.read(plain)
+    await this.catalog.readChanged(plain)
     return this.#tableOf(plain)
   }
 
   async ensureTable(name: string, options: types.TableOptions): Promise<HBaseTable> {
     const plain = newTableName(name)
     await ensureTable(this, plain, options)
-    await this.catalog.read(plain)
+    await this.catalog.readChanged(plain)
     return this.#tableOf(plain)
   }
 
@@ -61,7 +61,7 @@ export class HBaseAdmin implements Admin {
     const plain = plainTableName(name)
     await this.#disabled(plain)
     await this.#ask(methods.deleteTable, { table: tableNameStruct(plain) }, plain)
-    this.catalog.forget(plain)
+    this.catalog.changed(plain)
   }
 
   /** Disables the table first, as HBase demands; HBase enables it again. Keeps its splits. */
@@ -105,7 +105,7 @@ export class HBaseAdmin implements Admin {
     })
     const descriptor = tableStruct(plain, described, before)
     await this.#ask(methods.modifyTable, { descriptor }, plain)
-    return this.catalog.read(plain)
+    return this.catalog.readChanged(plain)
   }
 
   /** Whether reads and writes of the table are served. Throws `ERR_TABLE_NOT_FOUND`. */

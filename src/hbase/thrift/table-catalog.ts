@@ -29,17 +29,32 @@ export class TableCatalog {
     if (running !== undefined) return running
     const reading = this.#read(name)
     this.#reading.set(name, reading)
+    const isCurrent = (): boolean => this.#reading.get(name) === reading
     try {
       const description = await reading
-      this.#known.set(name, description)
-      this.#families.set(name, Object.keys(description.families))
+      if (isCurrent()) {
+        this.#known.set(name, description)
+        this.#families.set(name, Object.keys(description.families))
+      }
       return description
     } catch (error) {
-      this.forget(name)
+      if (isCurrent()) this.forget(name)
       throw error
     } finally {
-      this.#reading.delete(name)
+      if (isCurrent()) this.#reading.delete(name)
     }
+  }
+
+  /** Drops the description of a table that has changed, and passes over reads that run. */
+  changed(name: string): void {
+    this.forget(name)
+    this.#reading.delete(name)
+  }
+
+  /** Reads the description of a table that has changed, after the change. */
+  readChanged(name: string): Promise<TableDescription> {
+    this.changed(name)
+    return this.read(name)
   }
 
   /** Drops a description; the next call reads it again. */

@@ -32,6 +32,26 @@ void t.test('a table that is gone: HBase answers with its name alone', async (t)
   t.equal(await outcome(database.admin.getDescriptor('t')), code, 'getDescriptor')
 })
 
+void t.test('a description that is read during a change is not that of the change', async (t) => {
+  const column = (name: string): object => ({ name: Buffer.from(name), maxVersions: 1 })
+  const described = (...names: string[]): object => {
+    return { tableName: { qualifier: Buffer.from('t') }, columns: names.map(column) }
+  }
+  const { gateway, database } = await open(t, (name, before) => {
+    if (name === 'modifyTable') return { answer: undefined }
+    if (name !== 'getTableDescriptor') return { answer: {} }
+    // The first one is read before the change, and comes after it.
+    if (before === 0) return { answer: described('f'), afterMilliseconds: 500 }
+    return { answer: before === 1 ? described('f') : described('f', 'g') }
+  })
+  const read = database.table('t').get({ row: 'r' })
+  while (gateway.count('getTableDescriptor') === 0) await pause(1)
+  const modified = await database.admin.modifyTable('t', { families: { g: {} } })
+  t.strictSame(Object.keys(modified.families), ['f', 'g'])
+  await read
+  t.strictSame(Object.keys(database.table('t').describe().families), ['f', 'g'], 'and it stays')
+})
+
 void t.test('a scan that is closed while it opens leaves no scanner at the gateway', async (t) => {
   const { gateway, database } = await open(t, (name) => {
     if (name === 'openScanner') return { answer: 7, afterMilliseconds: 100 }
