@@ -67,6 +67,18 @@ export const changeOptions = declareOptions('a change feed', {
 /** Which changes a feed yields, and when. */
 export interface ChangeOptions extends OptionsOf<typeof changeOptions> {}
 
+/** What a feed does not show of a table. A reader compares it with one from before. */
+export interface UnloggedState {
+  /**
+   * Identity of the stores of the table, also after a reopen. It differs when the rows were
+   * replaced: by truncation, a restore, or another table of the name; and when families came or
+   * went.
+   */
+  readonly stores: string
+  /** Number of mutations of `SKIP_WAL`, files loaded and files imported, since the open. */
+  readonly mutations: number
+}
+
 /** Where a feed begins, and behind which sequence it ends; Infinity = it does not. */
 export interface FeedSpan {
   readonly from: number

@@ -88,7 +88,7 @@ export {
   type Capabilities,
   type Capability,
 } from './capabilities.js'
-export type { Change, ChangedCell, ChangeOptions } from './changes.js'
+export type { Change, ChangedCell, ChangeOptions, UnloggedState } from './changes.js'
 export { durabilityOption, type DurabilityOption } from './durability.js'
 export type {
   Coprocessor,

@@ -42,6 +42,7 @@ import type {
   TableAlteration,
   TableDescription,
   TableOptions,
+  UnloggedState,
 } from '../api/index.js'
 
 /** A snapshot of a table. */
@@ -157,6 +158,19 @@ export class Admin implements BackendAdmin {
   getDescriptor(name: string): TableDescription {
     this.#lifecycle.checkOpen()
     return describeTable(this.#find(name))
+  }
+
+  /**
+   * Whether the table has changed by what no change feed shows: `SKIP_WAL`, bulk load, import,
+   * truncation, restore. `ERR_TABLE_NOT_FOUND`.
+   */
+  unloggedState(name: string): UnloggedState {
+    this.#lifecycle.checkOpen()
+    const stores = this.#find(name).families.map(({ store }) => store)
+    return {
+      stores: stores.map(({ storeId }) => storeId).join(' '),
+      mutations: stores.reduce((sum, { unloggedMutations }) => sum + unloggedMutations, 0),
+    }
   }
 
   /** Changes options, adds and drops families; also takes effect for existing files. */

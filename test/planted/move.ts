@@ -5,9 +5,16 @@ const tests = ['test/unit/hbase/move/move-database.test.ts']
 
 export const faults: readonly PlantedFault[] = [
   {
+    name: 'a table with unlogged mutations is compared as the others',
+    file: 'src/hbase/move/move-database.ts',
+    find: 'this.#unlogged.get(table) !== unlogged[i]',
+    replace: '!this.#unlogged.has(table)',
+    tests: ['test/unit/hbase/move/unlogged.test.ts'],
+  },
+  {
     name: 'writes made between the last round and their stop are lost',
     file: 'src/hbase/move/move-database.ts',
-    find: "      await this.#stopWrites()\n      await this.#round(feed, 'changed')",
+    find: '      await this.#stopWrites()\n      await this.#round(feed)',
     replace: '      await this.#stopWrites()',
     tests,
   },

@@ -5,7 +5,8 @@
  * 2. The stored cells of each table are copied, with their timestamps: by calls, or as HFiles.
  * 3. Rounds: take a snapshot of the source, repeat the changes up to it, and compare: all rows in
  *    the first round, the changed rows in later ones. The target has no other writer, so it
- *    shows exactly the moment of the snapshot.
+ *    shows exactly the moment of the snapshot. A table with changes that no feed shows is compared
+ *    as a whole again, and one whose rows were replaced is copied again.
  * 4. When a round is small, writes are stopped, and one more round is the last. Unless the caller
  *    stops them, the tables of the source become read-only.
  *
@@ -37,10 +38,12 @@ import {
   moveOptions,
   type BulkLoadSettings,
   type MoveOptions,
+  type MoveReport,
   type MoveSettings,
   type TableHFiles,
 } from './options.js'
 import { pieces, rowAfter, sourceCells } from './source-cells.js'
+import { hasFeed, nextSequence, storesOf, unloggedStateOf } from './source-state.js'
 
 /** Changes that are written together. */
 const changesPerGroup = 500
@@ -50,20 +53,6 @@ const smallRoundRows = 1_000
 const roundsMax = 10
 /** Rows that differ, in the message of an error. */
 const namedRowsMax = 10
-
-/** The outcome of a move. */
-export interface MoveReport {
-  /** Names of the tables that were moved. */
-  readonly tables: readonly string[]
-  /** Number of comparisons that found a row equal, over all rounds of this call. */
-  readonly comparedRows: number
-  /** Number of cells of these rows. */
-  readonly comparedCells: number
-  /** Number of cells that this call has written, with repetitions. */
-  readonly writtenCells: number
-  /** Number of rows that differed and were copied once more by this call. */
-  readonly repairedRows: number
-}
 
 /**
  * Moves tables from one database to another while the source is written to, and compares them. A
@@ -97,25 +86,14 @@ export async function moveDatabase(
       const message = `the move cannot begin: ${obstacles.join('; ')}`
       throw new CellarError(HBaseErrorCode.moveRefused, message)
     }
-    return { sequence: nextSequence(source), tables: noneCopied(tables) }
+    const stores = storesOf(source, tables)
+    return { sequence: nextSequence(source), tables: noneCopied(tables), stores }
   })
   return await new Mover(source, target, settings, state, patience).run()
 }
 
 function noneCopied(tables: readonly string[]): Record<string, string> {
   return Object.fromEntries(tables.map((name) => [name, '']))
-}
-
-/** The sequence of the next change; 0 of a source without feed. */
-function nextSequence(source: Database): number {
-  if (!hasFeed(source)) return 0
-  const snapshot = source.snapshot()
-  snapshot.close()
-  return snapshot.sequence + 1
-}
-
-function hasFeed({ capabilities }: Database): boolean {
-  return capabilities.changes && capabilities.snapshots
 }
 
 class Mover {
@@ -126,6 +104,8 @@ class Mover {
   readonly #patience: Patience
   /** Rows by name of the table and row, that were changed since they were compared. */
   #changed = new Map<string, { readonly table: string; readonly row: Buffer }>()
+  /** By name of the table: the unlogged mutations before it was last compared as a whole. */
+  readonly #unlogged = new Map<string, number>()
   #comparedRows = 0
   #comparedCells = 0
   #written = 0
@@ -155,8 +135,10 @@ class Mover {
         await (hasFeed(this.#source) ? this.#follow() : this.#copyAtRest())
         await this.#state.save({ phase: 'done' })
       } catch (error) {
-        if (!hasCode(error, ErrorCode.changesGone)) throw error
-        await this.#beginAnew()
+        const isGone = hasCode(error, ErrorCode.changesGone)
+        const tables = isGone ? this.#tables : this.#replaced()
+        if (tables.length === 0 || this.#settings.signal?.aborted === true) throw error
+        await this.#beginAnew(tables)
       }
     }
     return {
@@ -168,13 +150,38 @@ class Mover {
     }
   }
 
-  /** The source has dropped changes that the target lacks, so nothing of the copy is kept. */
-  async #beginAnew(): Promise<void> {
-    const sequence = nextSequence(this.#source)
-    await this.#state.save({ phase: 'copying', sequence, tables: noneCopied(this.#tables) })
-    for (const table of this.#tables) {
+  /**
+   * Keeps nothing of the copy of tables: the source has dropped changes that the target lacks, or
+   * their rows were replaced.
+   */
+  async #beginAnew(names: readonly string[]): Promise<void> {
+    await this.#state.confirm()
+    for (const table of names) {
       if (await this.#target.admin.tableExists(table)) await this.#target.admin.truncateTable(table)
+      this.#unlogged.delete(table)
     }
+    const { sequence, tables, stores } = this.#state.now
+    await this.#state.save({
+      phase: 'copying',
+      sequence: names.length === this.#tables.length ? nextSequence(this.#source) : sequence,
+      tables: { ...tables, ...noneCopied(names) },
+      stores: { ...stores, ...storesOf(this.#source, names) },
+    })
+  }
+
+  /** The tables whose rows were replaced since their copy began. */
+  #replaced(): string[] {
+    const { stores } = this.#state.now
+    return this.#tables.filter(
+      (name) => unloggedStateOf(this.#source, name).stores !== stores[name],
+    )
+  }
+
+  #checkReplaced(): void {
+    const names = this.#replaced()
+    if (names.length === 0) return
+    const message = `the rows of ${names.join(', ')} were replaced while they were moved`
+    throw new CellarError(HBaseErrorCode.moveDiffers, message)
   }
 
   async #copyAtRest(): Promise<void> {
@@ -188,12 +195,12 @@ class Mover {
     const feed = new ChangeReader(this.#source, this.#state.now.sequence, tables)
     try {
       await this.#copy()
-      await this.#round(feed, 'all')
+      await this.#round(feed)
       for (let rounds = 1; rounds < roundsMax; rounds++) {
-        if ((await this.#round(feed, 'changed')) <= smallRoundRows) break
+        if ((await this.#round(feed)) <= smallRoundRows) break
       }
       await this.#stopWrites()
-      await this.#round(feed, 'changed')
+      await this.#round(feed)
     } finally {
       feed.close()
     }
@@ -231,14 +238,14 @@ class Mover {
   /** Copies the tables of which no row is copied, all of them together. */
   async #copyByFiles({ directory, load, compression }: BulkLoadSettings): Promise<void> {
     const tables = this.#tables.filter((table) => this.#state.now.tables[table] === '')
-    const { id, sequence } = this.#state.now
+    const { id, sequence, stores } = this.#state.now
     const files: TableHFiles[] = []
     for (const table of tables) {
       await ensureTarget(this.#source, this.#target, table)
       const exported = await exportTable(this.#source, table, {
         directory,
         // A copy that begins anew needs the state of another moment.
-        id: `${id} ${sequence}`,
+        id: `${id} ${sequence} ${stores[table]}`,
         options: { compression, signal: this.#settings.signal },
       })
       this.#written += exported.cells
@@ -256,8 +263,10 @@ class Mover {
   }
 
   /** Brings the target to the present state of the source and compares; see the file header. */
-  async #round(feed: ChangeReader, what: 'all' | 'changed'): Promise<number> {
+  async #round(feed: ChangeReader): Promise<number> {
+    this.#checkReplaced()
     const snapshot = this.#source.snapshot()
+    const unlogged = this.#tables.map((name) => unloggedStateOf(this.#source, name).mutations)
     try {
       // The feed shows no change without cells of its tables, so the end of the round is written.
       const fence = { row: 'fence', cells: { 'o:fence': this.#state.now.id } }
@@ -266,10 +275,13 @@ class Mover {
       const changed = this.#changed
       this.#changed = new Map()
       const rows = [...changed.values()]
-      for (const table of this.#tables) {
+      for (const [i, table] of this.#tables.entries()) {
         const own = rows.filter((each) => each.table === table).map(({ row }) => row)
-        await this.#compare(table, snapshot, what === 'all' ? undefined : own)
+        const isWhole = this.#unlogged.get(table) !== unlogged[i]
+        await this.#compare(table, snapshot, isWhole ? undefined : own)
+        this.#unlogged.set(table, unlogged[i])
       }
+      this.#checkReplaced()
       return rows.length
     } finally {
       snapshot.close()

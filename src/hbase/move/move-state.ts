@@ -24,6 +24,8 @@ export interface MoveState {
   readonly sequence: number
   /** The tables, and the last row that is copied in hexadecimal digits; 'all' = all rows. */
   readonly tables: Readonly<Record<string, string>>
+  /** The stores of each table whose copy began; see `UnloggedState`. */
+  readonly stores: Readonly<Record<string, string>>
 }
 
 /** Where the state of a move lies. */
@@ -61,7 +63,7 @@ export class HeldState {
    */
   static async take(
     { source, target, stateTable, tables, patience }: MovePlace,
-    begin: () => Promise<Pick<MoveState, 'sequence' | 'tables'>>,
+    begin: () => Promise<Pick<MoveState, 'sequence' | 'tables' | 'stores'>>,
   ): Promise<HeldState> {
     const found = await readState(target, stateTable, patience)
     const first = found === undefined ? await begin() : undefined
@@ -134,10 +136,11 @@ function isSame(names: readonly string[], others: readonly string[]): boolean {
 function parse(bytes: Buffer): MoveState {
   try {
     const state = JSON.parse(bytes.toString()) as MoveState
-    const { version, sequence, id, tables, phase } = state
+    const { version, sequence, id, tables, stores = {}, phase } = state
     const isSound = Number.isSafeInteger(version) && Number.isSafeInteger(sequence)
     const isKnown = ['copying', 'following', 'done'].includes(phase)
-    if (isSound && isKnown && typeof id === 'string' && typeof tables === 'object') return state
+    const isNamed = typeof tables === 'object' && typeof stores === 'object'
+    if (isSound && isKnown && isNamed && typeof id === 'string') return { ...state, stores }
   } catch {
     // As a state that is none.
   }

@@ -81,3 +81,17 @@ export interface MoveOptions extends OptionsOf<typeof moveOptions> {}
 
 /** The options with their defaults. */
 export type MoveSettings = SettingsOf<typeof moveOptions>
+
+/** The outcome of a move. */
+export interface MoveReport {
+  /** Names of the tables that were moved. */
+  readonly tables: readonly string[]
+  /** Number of comparisons that found a row equal, over all rounds of this call. */
+  readonly comparedRows: number
+  /** Number of cells of these rows. */
+  readonly comparedCells: number
+  /** Number of cells that this call has written, with repetitions. */
+  readonly writtenCells: number
+  /** Number of rows that differed and were copied once more by this call. */
+  readonly repairedRows: number
+}

@@ -10,6 +10,7 @@ export class OwnedAdmin implements api.Admin {
   readonly #database: OwnedDatabase
   readonly #store: api.Admin
   readonly #logTable: string
+  readonly #replacements = new Map<string, number>()
 
   /** @internal Made by `ownDatabase`. */
   constructor(database: OwnedDatabase, store: api.Admin, logTable: string) {
@@ -30,11 +31,28 @@ export class OwnedAdmin implements api.Admin {
   }
 
   deleteTable(name: string): Promise<void> {
-    return this.#database.between(plainTableName(name), () => this.#store.deleteTable(name))
+    return this.#replace(name, () => this.#store.deleteTable(name))
   }
 
   truncateTable(name: string): Promise<void> {
-    return this.#database.between(plainTableName(name), () => this.#store.truncateTable(name))
+    return this.#replace(name, () => this.#store.truncateTable(name))
+  }
+
+  /** How often the table was truncated or deleted, which no change feed shows, since the open. */
+  unloggedState(name: string): api.UnloggedState {
+    return { stores: '', mutations: this.#replacements.get(plainTableName(name)) ?? 0 }
+  }
+
+  #replace(name: string, change: () => api.Awaitable<void>): Promise<void> {
+    const table = plainTableName(name)
+    return this.#database.between(table, async () => {
+      try {
+        await change()
+      } finally {
+        // Also a change that fails may have been made.
+        this.#replacements.set(table, (this.#replacements.get(table) ?? 0) + 1)
+      }
+    })
   }
 
   tableExists(name: string): api.Awaitable<boolean> {

@@ -70,6 +70,8 @@ export class Store {
    * (`PolicyInput.readBytes`). An array of numbers, so that counting makes no object.
    */
   readonly readBytes = new Float64Array(1)
+  /** Number of mutations and loads of files since the open that the log does not hold. */
+  unloggedMutations = 0
   /** True once the table or the family is dropped; jobs then discard their output. */
   dropped = false
   /** Resolves value references of cells in the SSTables; undefined: there are none. */

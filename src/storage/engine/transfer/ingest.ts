@@ -146,7 +146,7 @@ export class Ingest {
     storeIdOfFamily: (family: string) => number,
     created?: TableDefinition,
   ): Promise<void> {
-    const { lifecycle, log, publisher, readers, readPoints } = this.engine
+    const { catalog, lifecycle, log, publisher, readers, readPoints } = this.engine
     await log.commit('FSYNC_WAL')
     lifecycle.checkWritable()
     log.commitSync('FSYNC_WAL')
@@ -174,6 +174,10 @@ export class Ingest {
           }
     publisher.publishSync({ ...creation, filesAdded, lastSequence }, () => {
       readPoints.lastSequence = lastSequence
+      for (const { storeId } of filesAdded) {
+        const store = catalog.stores.get(storeId)
+        if (store !== undefined) store.unloggedMutations++
+      }
     })
   }
 

@@ -207,7 +207,10 @@ export class WritePath {
     let full = false
     if (!logged) {
       tieStores(touchedStores, touchedCount)
-      for (let i = 0; i < touchedCount; i++) touchedStores[i].active.hasUnloggedMutations = true
+      for (let i = 0; i < touchedCount; i++) {
+        touchedStores[i].active.hasUnloggedMutations = true
+        touchedStores[i].unloggedMutations++
+      }
     }
     for (let i = 0; i < touchedCount; i++) {
       const store = touchedStores[i]

@@ -21,7 +21,7 @@ void t.test('a call with other tables than the move is refused', async (t) => {
   t.equal((await target.table('b').get({ row: 'r' })).value('f:q', 'utf8'), 'b')
 })
 
-void t.test('a family that came during a move is moved by the next call', async (t) => {
+void t.test('a family that came during a move is moved too', async (t) => {
   const source = await openMemoryDatabase()
   const target = await openMemoryDatabase()
   const table = await source.createTable('a', { families: { f: {} } })
@@ -30,9 +30,7 @@ void t.test('a family that came during a move is moved by the next call', async 
     await source.admin.modifyTable('a', { families: { g: {} } })
     await table.put({ row: 'r2', cells: { 'g:q': '2' } })
   }
-  const code = 'ERR_NO_SUCH_COLUMN_FAMILY'
-  await t.rejects(moveDatabase(source, target, { stopWrites }), { code })
-  await moveDatabase(source, target)
+  await moveDatabase(source, target, { stopWrites })
   t.equal((await target.table('a').get({ row: 'r2' })).value('g:q', 'utf8'), '2')
 })
 
