@@ -414,6 +414,7 @@ export type BatchResult =
 
 /**
  * Called with each outcome of a batch as soon as it is final (HBase: Batch.Callback). After all
- * operations the batch rejects with the first error that the callback threw.
+ * operations the batch rejects with the first error that the callback threw. No batch waits for a
+ * callback: an async function, and one that returns a promise, is an `ERR_INVALID_ARGUMENT`.
  */
 export type BatchCallback = (result: BatchResult, position: number) => void

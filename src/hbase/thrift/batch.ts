@@ -1,8 +1,8 @@
 /** Mixed batches: operations of one row in their order, rows side by side. */
 import type { BatchCallback, BatchOperation, BatchResult, Result, Table } from '../../api/index.js'
-import { checkFunction } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
 import { copyArguments } from '../../base/copy-arguments.js'
+import { checkBatchCallback, tellOutcome } from '../../checks/batch-callback.js'
 import { asCellarError, checkOperation, noResult } from '../../checks/lists.js'
 
 /** Runs the operations of a batch by the calls of a table. Outcomes by position. */
@@ -11,7 +11,7 @@ export async function runBatch(
   operations: readonly BatchOperation[],
   callback: BatchCallback | undefined,
 ): Promise<BatchResult[]> {
-  checkFunction(callback, 'the callback of a batch')
+  checkBatchCallback(callback)
   const own = operations.map((operation) => copyArguments(checkOperation(operation)).value)
   const results: BatchResult[] = []
   const rows = new Map<string, [number, BatchOperation][]>()
@@ -27,7 +27,7 @@ export async function runBatch(
       const result = await outcomeOf(table, operation)
       results[position] = result
       try {
-        callback?.(result, position)
+        if (callback !== undefined) tellOutcome(callback, result, position)
       } catch (error) {
         thrown.push(error)
       }

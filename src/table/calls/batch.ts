@@ -5,9 +5,10 @@
  * operation that misses a block is carried out when the block is loaded. Later operations continue,
  * except those of the same row, which wait for it. One commit serves all mutations.
  */
-import { checkArray, checkBytesLike, checkFunction, readArguments } from '../../base/arguments.js'
+import { checkArray, checkBytesLike, readArguments } from '../../base/arguments.js'
 import { assert } from '../../base/assert.js'
 import { toBytes } from '../../base/bytes.js'
+import { checkBatchCallback, tellOutcome } from '../../checks/batch-callback.js'
 import { asCellarError, checkOperation, noResult, readCheck } from '../../checks/lists.js'
 import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
@@ -64,7 +65,7 @@ export class Batch {
     this.table = table
     this.target = target
     this.operations = target.own(readArguments(() => checkArray(operations, 'operations')))
-    this.callback = checkFunction(callback, 'the callback of a batch')
+    this.callback = checkBatchCallback(callback)
     this.results = new Array<BatchResult>(this.operations.length)
   }
 
@@ -235,8 +236,9 @@ export class Batch {
   }
 
   private tell(position: number): void {
+    if (this.callback === undefined) return
     try {
-      this.callback?.(this.results[position], position)
+      tellOutcome(this.callback, this.results[position], position)
     } catch (error) {
       this.thrown ??= { error }
     }

@@ -185,9 +185,15 @@ for (const form of ['batch', 'batchSync'] as const) {
     }
     await t.rejects(failing(), mistake)
     t.same(table.getSync({ row: 'a' }).value('f:n'), counter(2), 'and yet all was carried out')
-    await t.rejects(async () => table[form](operations, 'callback' as never), {
-      code: 'ERR_INVALID_ARGUMENT',
-    })
+    const code = 'ERR_INVALID_ARGUMENT'
+    await t.rejects(async () => table[form](operations, 'callback' as never), { code })
+    const rejects = async (): Promise<never> => {
+      throw mistake
+    }
+    await t.rejects(async () => table[form](operations, rejects), { code })
+    t.same(table.getSync({ row: 'a' }).value('f:n'), counter(2), 'it is refused at once')
+    await t.rejects(async () => table[form](operations, () => rejects()), { code })
+    t.same(table.getSync({ row: 'a' }).value('f:n'), counter(3), 'known after the first outcome')
     await test.close()
   })
 }
