@@ -39,7 +39,7 @@ export class WaitingCalls {
   private calls = 0
   private readonly lastByRow = new Map<string, WaitingCall>()
   /** Calls whose turn has come. They run one after the other, not inside of each other. */
-  private readonly ready: (() => void)[] = []
+  private ready: (() => void)[] = []
   private isRunningReady = false
 
   /** Adds a call that must wait. `rows` names the rows that it reads or changes. */
@@ -83,10 +83,13 @@ export class WaitingCalls {
     for (const row of call.rows) if (this.lastByRow.get(row) === call) this.lastByRow.delete(row)
     this.count--
     this.argumentBytes -= call.bytes
-    this.ready.push(...call.followers.splice(0))
+    // One by one: a call of many rows has more followers than a function may have arguments.
+    for (const run of call.followers.splice(0)) this.ready.push(run)
     if (this.isRunningReady) return
     this.isRunningReady = true
-    for (let run = this.ready.shift(); run !== undefined; run = this.ready.shift()) run()
+    // The list grows while it runs. `shift` would move all the rest each time.
+    for (let i = 0; i < this.ready.length; i++) this.ready[i]()
+    this.ready = []
     this.isRunningReady = false
   }
 
@@ -97,7 +100,7 @@ export class WaitingCalls {
     for (let call = look.pop(); call !== undefined; call = look.pop()) {
       if (call.isDone || found.has(call)) continue
       found.add(call)
-      look.push(...call.predecessors)
+      for (const other of call.predecessors) look.push(other)
     }
     for (const call of [...found].sort((a, b) => a.number - b.number)) {
       // Skip the call whose observer is making this synchronous call: the observer's write comes
