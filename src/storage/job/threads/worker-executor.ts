@@ -4,9 +4,9 @@
  *
  * A thread that dies rejects its job with `WorkerDied`. The caller removes the files that the
  * thread may have written, and runs the job again with new file numbers. A thread may die before it
- * is ready, or while jobs are queued after its own. Piscina then may start no other thread, so
- * this class starts one. If no thread comes up, the queued jobs are rejected with `WorkerDied` too:
- * every job is settled.
+ * is ready, and the system may refuse one. Then its job runs on the inline executor of the options,
+ * or is rejected with `WorkerDied` too: every job is settled. It does not wait for another thread,
+ * which may have a compaction that rests until the flush that waits has ended.
  *
  * A thread takes longer to start, and to compile its code, than a small job. So the first small
  * jobs run on the inline executor of the options, if there is one; a thread takes those that come
@@ -25,24 +25,8 @@ import { attemptsMax, WorkerDied, type JobExecutor } from './executor.js'
 import { HookWatchdog } from './hook-watchdog.js'
 import { JobCancelled, type Job, type JobControl, type JobResult } from '../job.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
+import { NoThread, ThreadPlace, type Pool } from './thread-place.js'
 
-/** The part of piscina's interface that is used; its own types may be absent. */
-interface Pool {
-  /** All threads that were started and have not ended, ready or not. */
-  readonly threads: readonly unknown[]
-  run(
-    task: WorkerTask,
-    options: { readonly name: 'runTask'; readonly signal: AbortSignal | null },
-  ): Promise<WorkerAnswer>
-  run(task: undefined, options: { readonly name: 'wake' }): Promise<void>
-  /**
-   * 'workerCreate': a thread is ready. 'workerDestroy': a thread ends or is ended, ready or not.
-   */
-  on(event: 'workerCreate' | 'workerDestroy', listener: () => void): void
-  /** The error with which a thread without a job ended. */
-  on(event: 'error', listener: (error: unknown) => void): void
-  destroy(): Promise<void>
-}
 interface PoolModule {
   readonly Piscina: new (options: Record<string, unknown>) => Pool
 }
@@ -58,9 +42,6 @@ const idleMilliseconds = 60_000
  * as many while it starts and its code is compiled.
  */
 const inlineBytesMaxDefault = 16 * 1024 * 1024
-
-/** Threads in a row that end before they are ready, after which no other is started. */
-const failedStartsMax = 3
 
 /** Loads piscina for the first job. `ERR_MISSING_PACKAGE`. */
 export function loadPool(): PoolModule {
@@ -115,6 +96,14 @@ export interface WorkerExecutorOptions {
   readonly onInline?: (warning: CellarError) => void
 }
 
+/** A job that waits for a thread. */
+interface WaitingJob {
+  readonly task: WorkerTask
+  readonly signal: AbortSignal | null
+  readonly resolve: (answer: WorkerAnswer) => void
+  readonly reject: (error: unknown) => void
+}
+
 export class WorkerExecutor implements JobExecutor {
   private readonly module: () => PoolModule
   private readonly threadsMax: number
@@ -127,10 +116,9 @@ export class WorkerExecutor implements JobExecutor {
   private inlineBytes = 0
   /** Whether a thread lives that has run a job. */
   private isWarm = false
-  private pool: Pool | undefined = undefined
-  /** Number of jobs that are queued or running. */
-  private jobs = 0
-  private failedStarts = 0
+  private poolModule: PoolModule | undefined = undefined
+  private places: readonly ThreadPlace[]
+  private readonly waiting: WaitingJob[] = []
   /** Whether any thread was ever ready, which proves that the worker module can be loaded. */
   private everReady = false
   /** Jobs in a row whose thread ended before any thread was ready. */
@@ -146,6 +134,7 @@ export class WorkerExecutor implements JobExecutor {
     this.binding = options.binding
     this.inline = options.inline
     this.inlineBytesMax = options.inlineBytesMax ?? inlineBytesMaxDefault
+    this.places = this.makePlaces()
     this.onInline = options.onInline ?? (() => undefined)
   }
 
@@ -156,26 +145,23 @@ export class WorkerExecutor implements JobExecutor {
   async run(job: Job, control: JobControl): Promise<JobResult> {
     if (this.successor !== undefined) return this.successor.run(job, control)
     if (this.isForInline(job)) return this.inline!.run(job, control)
-    const pool = this.readyPool()
-    if (pool === undefined) return this.inline!.run(job, control)
+    if (!this.hasModule()) return this.inline!.run(job, control)
     let answer: WorkerAnswer
     const abort = job.hooks && new AbortController()
     const watchdog =
       job.hooks && new HookWatchdog(job.hooks, this.hookMillisecondsMax, () => abort!.abort())
-    this.jobs++
     try {
       const task = {
         job,
         control: control.words.buffer as SharedArrayBuffer,
         binding: this.binding,
       }
-      answer = await pool.run(task, { name: 'runTask', signal: abort?.signal ?? null })
+      answer = await this.dispatch(task, abort?.signal ?? null)
       this.isWarm = true
     } catch (cause) {
       if (this.hasNoThreads(cause)) return this.inline!.run(job, control)
       throw watchdog?.error ?? new WorkerDied(job.kind, cause)
     } finally {
-      this.jobs--
       watchdog?.stop()
     }
     if (answer.outcome === 'cancelled') throw new JobCancelled()
@@ -198,18 +184,17 @@ export class WorkerExecutor implements JobExecutor {
    * does not count: the job finds out.
    */
   prepare(): void {
-    if (this.successor !== undefined) return
-    const pool = this.readyPool()
-    if (pool === undefined || pool.threads.length > 0) return
-    pool.run(undefined, { name: 'wake' }).catch(() => undefined)
+    if (this.successor !== undefined || !this.hasModule() || this.hasThread) return
+    this.places[0].prepare()
   }
 
   /**
-   * Counts a job whose thread has ended. Returns true if `inline` takes over. The thread has run
-   * nothing of the job, so there is nothing to remove.
+   * Counts a job whose thread has ended. Returns true if `inline` runs the job, of which no thread
+   * has run anything, so there is nothing to remove.
    */
   private hasNoThreads(cause: unknown): boolean {
-    if (this.everReady || this.inline === undefined) return false
+    if (this.inline === undefined) return false
+    if (this.everReady) return cause instanceof NoThread
     if (this.successor === undefined) {
       if (++this.jobsWithoutThread < jobsWithoutThreadMax) return false
       this.successor = this.inline
@@ -220,64 +205,89 @@ export class WorkerExecutor implements JobExecutor {
   }
 
   async close(): Promise<void> {
-    const { pool } = this
-    this.pool = undefined
-    await pool?.destroy()
+    const { places } = this
+    this.places = this.makePlaces()
+    this.rejectWaiting(new NoThread('the threads were ended'))
+    await Promise.all(places.map((place) => place.close()))
   }
 
-  /** The pool; undefined if piscina does not load and `inline` has taken over. */
-  private readyPool(): Pool | undefined {
+  /** Whether piscina loads; else `inline` has taken over. */
+  private hasModule(): boolean {
     try {
-      return (this.pool ??= this.start())
+      this.poolModule ??= this.module()
+      return true
     } catch (cause) {
       if (this.inline === undefined) throw cause
       this.successor = this.inline
       this.onInline(inlineWarning(cause))
-      return undefined
+      return false
     }
   }
 
-  private start(): Pool {
-    const pool = new (this.module().Piscina)({
+  private get hasThread(): boolean {
+    return this.places.some(({ isAlive }) => isAlive)
+  }
+
+  /** Runs a job on a thread, as soon as one is free. */
+  private dispatch(task: WorkerTask, signal: AbortSignal | null): Promise<WorkerAnswer> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ task, signal, resolve, reject })
+      this.pump()
+    })
+  }
+
+  private pump(): void {
+    while (this.waiting.length > 0) {
+      const place = this.freePlace()
+      if (place === undefined) return
+      place.isBusy = true
+      void this.serve(place, this.waiting.shift()!)
+    }
+  }
+
+  /** A place for a job: one with a thread if possible. */
+  private freePlace(): ThreadPlace | undefined {
+    const free = this.places.filter(({ isBusy }) => !isBusy)
+    return free.find(({ isAlive }) => isAlive) ?? free.at(0)
+  }
+
+  private async serve(place: ThreadPlace, job: WaitingJob): Promise<void> {
+    try {
+      job.resolve(await place.run(job.task, job.signal))
+    } catch (error) {
+      job.reject(error)
+      if (error instanceof NoThread && !this.hasThread) this.rejectWaiting(error)
+    }
+    place.isBusy = false
+    this.pump()
+  }
+
+  private rejectWaiting(error: NoThread): void {
+    for (const job of this.waiting.splice(0)) job.reject(error)
+  }
+
+  private makePlaces(): readonly ThreadPlace[] {
+    const ready = (): void => void (this.everReady = true)
+    const ended = (): void => {
+      if (this.hasThread) return
+      this.isWarm = false
+      this.inlineBytes = 0
+    }
+    const makePool = (): Pool => this.makePool()
+    return Array.from({ length: this.threadsMax }, () => new ThreadPlace(makePool, ready, ended))
+  }
+
+  private makePool(): Pool {
+    return new this.poolModule!.Piscina({
       filename: workerModule(),
       minThreads: 0,
-      maxThreads: this.threadsMax,
+      maxThreads: 1,
       idleTimeout: idleMilliseconds,
       concurrentTasksPerWorker: 1,
       atomics: 'disabled',
       // Jobs make little garbage. By default each thread would keep about 50 MiB of it.
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
     })
-    this.failedStarts = 0
-    pool.on('workerCreate', () => {
-      this.failedStarts = 0
-      this.everReady = true
-    })
-    // The pool rejects the thread's jobs and forgets the thread only after this event.
-    pool.on('workerDestroy', () => setImmediate(() => void this.serveQueue(pool)))
-    // For threads without a job. Without a listener the error would end the process.
-    pool.on('error', () => undefined)
-    return pool
-  }
-
-  /** Called when a thread has ended. Starts another one if jobs are queued. */
-  private async serveQueue(pool: Pool): Promise<void> {
-    const alive = pool.threads.length
-    if (alive === 0) {
-      this.isWarm = false
-      this.inlineBytes = 0
-    }
-    if (pool !== this.pool || alive >= Math.min(this.jobs, this.threadsMax)) return
-    try {
-      if (++this.failedStarts <= failedStartsMax) {
-        await pool.run(undefined, { name: 'wake' })
-      } else if (alive === 0) {
-        this.pool = undefined
-        await pool.destroy()
-      }
-    } catch {
-      // The new thread has ended too, which causes another event.
-    }
   }
 }
 
