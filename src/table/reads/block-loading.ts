@@ -18,6 +18,8 @@ interface VersionHolder {
   readonly readPoints: {
     holdAll(): readonly number[]
     remove(sequence: number): void
+    /** Set while a step is repeated: a snapshot that it names may be closed meanwhile. */
+    isRepeating: boolean
   }
 }
 
@@ -41,10 +43,13 @@ export async function loadAndRepeat<T>(holder: VersionHolder, step: () => T): Pr
       const { loader, index } = blockMissing
       await loader!.loadBlock(index)
       pins.push({ loader: loader!, index })
+      holder.readPoints.isRepeating = true
       try {
         return step()
       } catch (error) {
         if (!isBlockMissing(error)) throw error
+      } finally {
+        holder.readPoints.isRepeating = false
       }
       version.release()
       version = holder.versions.current.acquire()

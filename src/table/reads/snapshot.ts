@@ -32,12 +32,15 @@ export class EngineSnapshot implements Snapshot {
     this.close()
   }
 
-  /** @internal The read point. Throws unless the snapshot is open and of this database. */
+  /**
+   * @internal The read point. Throws unless the snapshot is of this database, and open or in use by
+   * a read that was called before it was closed.
+   */
   readPointIn(readPoints: ReadPoints): number {
     if (readPoints !== this.#readPoints) {
       throw invalidArgument('the snapshot belongs to another database')
     }
-    if (!this.#open) throw closedError('the snapshot')
+    if (!this.#open && !readPoints.holdsForRead(this.#readPoint)) throw closedError('the snapshot')
     return this.#readPoint
   }
 }

@@ -52,6 +52,8 @@ export class ReadPoints {
   snapshotCount = 0
   /** Reads under way that ask a filter, which may write and must not change what they see. */
   filteredReadCount = 0
+  /** Whether a read that has waited for blocks is repeated. */
+  isRepeating = false
   private readonly keeper: FileKeeper
   private readonly open = new Map<number, ReadPoint>()
   private readonly bySequence = new Map<number, OpenSequence>()
@@ -109,6 +111,11 @@ export class ReadPoints {
     if (point === undefined) return false
     point.holders++
     return true
+  }
+
+  /** Whether the read under way has held the read point since its call. */
+  holdsForRead(readPoint: number): boolean {
+    return this.isRepeating && this.open.has(readPoint)
   }
 
   /**

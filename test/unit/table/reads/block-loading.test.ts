@@ -42,7 +42,7 @@ void t.test('a version that is published between two loads is held by the second
     try {
       return Promise.resolve(step())
     } catch {
-      const readPoints = { holdAll: () => [], remove: () => {} }
+      const readPoints = { holdAll: () => [], remove: () => {}, isRepeating: false }
       return loadAndRepeat({ versions, readPoints }, step)
     }
   })()
@@ -62,7 +62,7 @@ void t.test('a step gets on though no block stays that nobody keeps', async (t) 
     loadBlock: async (index) => void kept.add(index),
     releaseBlock: (index) => void kept.delete(index),
   }
-  const readPoints = { holdAll: () => [], remove: () => {} }
+  const readPoints = { holdAll: () => [], remove: () => {}, isRepeating: false }
   let runs = 0
   const step = (): string => {
     // A step that loads for ever must end here.

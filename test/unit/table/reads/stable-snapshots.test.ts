@@ -203,3 +203,25 @@ void t.test('a filter that reads the table does not move the time of its get', a
   snapshot.close()
   await test.close()
 })
+
+void t.test('a close ends no read that was called before it', async (t) => {
+  const test = await TestDatabase.open({ options: { blockCacheBytesMax: 0 } })
+  const f = { mob: true, mobThreshold: 10 }
+  const table = await test.database.createTable('table', { families: { f } })
+  put(test, 20, 'a value of its own file')
+  await test.flush()
+  const snapshot = test.database.snapshot()
+  put(test, 30, 'a later value')
+  const get = { row: 'r', snapshot }
+  const reads = [table.get(get), ...Array.from({ length: 2 }, () => table.getList([get]))]
+  const exists = table.exists(get)
+  snapshot.close()
+  await test.compact(true)
+  for (const result of (await Promise.all(reads)).flat()) {
+    t.equal(result.value('f:q', 'utf8'), 'a value of its own file')
+  }
+  t.equal(await exists, true)
+  await t.rejects(table.get(get), { code: 'ERR_CLOSED' })
+  t.throws(() => table.getSync(get), { code: 'ERR_CLOSED' })
+  await test.database.close()
+})
