@@ -7,6 +7,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import {
   boolean,
+  checkArray,
   checked,
   checkObject,
   declareOptions,
@@ -25,26 +26,48 @@ import type { TransactionManagerOptions } from '../systems/transactions/index.js
 import type { MessagingRoutesOptions } from '../systems/messaging/http/routes.js'
 import type { ServerOptions } from './options.js'
 
-/** The options that `cellar serve` sets itself. */
-type OwnMessagingOption =
-  | 'tablePrefix'
-  | 'clock'
-  | 'durability'
-  | 'transactions'
-  | 'pruneState'
-  | 'register'
+/** The options of messaging and of the server that `cellar serve` sets itself. */
+const ownMessagingOptions = [
+  'tablePrefix',
+  'clock',
+  'durability',
+  'transactions',
+  'pruneState',
+  'register',
+] as const
+const ownTransactionOptions = ['clock', 'table'] as const
+const ownServerOptions = ['host', 'port', 'token', 'principals'] as const
 
 /**
  * Limits of the server, the export `server` of the file; they are known before the database opens.
  */
-export type ServerConfiguration = Omit<ServerOptions, 'host' | 'port' | 'token' | 'principals'> &
+export type ServerConfiguration = Omit<ServerOptions, (typeof ownServerOptions)[number]> &
   MessagingRoutesOptions
+
+/** Checks that options are an object without those that the command sets itself. */
+function without<Own extends string, Options>(
+  own: readonly Own[],
+): (given: Omit<Options, Own>, what: string) => Omit<Options, Own> {
+  return (given, what) => {
+    const wrong = own.find((name) => name in checkObject(given, what))
+    if (wrong === undefined) return given
+    throw invalidArgument(`${what} of the configuration has no ${wrong}: the command sets it`)
+  }
+}
+
+const checkServer = without<(typeof ownServerOptions)[number], ServerOptions>(ownServerOptions)
 
 const configurationOptions = declareOptions('the configuration', {
   /** Limits and times of messaging, such as `ttlSecondsDefault` and `lifetimeMilliseconds`. */
-  messaging: checked<Omit<MessagingOptions, OwnMessagingOption>>(checkObject),
+  messaging: checked(
+    without<(typeof ownMessagingOptions)[number], MessagingOptions>(ownMessagingOptions),
+  ),
   /** Limits and times of transactions. */
-  transactions: checked<Omit<TransactionManagerOptions, 'clock' | 'table'>>(checkObject),
+  transactions: checked(
+    without<(typeof ownTransactionOptions)[number], TransactionManagerOptions>(
+      ownTransactionOptions,
+    ),
+  ),
   /**
    * Whether `cellar serve` removes transactions from the invalid list once no message of theirs is
    * left. Only right if transactions of this server write to no tables: neither in this database
@@ -89,6 +112,7 @@ export interface ConfigurationFile {
 /** Reads the file; without a file the configuration is empty. `ERR_INVALID_ARGUMENT`. */
 export async function readConfiguration(file: string | undefined): Promise<ConfigurationFile> {
   const { default: made, server = {} } = file === undefined ? { default: {} } : await load(file)
+  checkArray(checkServer(server, "the export 'server'").hosts ?? [], 'option hosts')
   const checkedOptions = (given: unknown): CellarConfiguration => {
     if (typeof given === 'object' && given !== null) return configurationOptions.read(given)
     throw invalidArgument(`${file} needs a default export: a configuration, or what makes one`)
