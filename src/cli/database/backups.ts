@@ -7,7 +7,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../api/index.js'
+import { invalidArgument, systemClock } from '../../api/index.js'
 
 const stamp = /^\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}\.\d{3}Z$/
 const unfinished = '.unfinished'
@@ -56,11 +56,25 @@ async function addTo<Summary>(
   run: (directory: string) => Promise<Summary>,
 ): Promise<[directory: string, summary: Summary]> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (existsSync(join(folder, 'BACKUP'))) {
+    throw invalidArgument(`${folder} is a backup, not a folder of backups`)
+  }
   const path = join(folder, unfinished)
   const summary = await run(path)
-  const directory = join(folder, new Date(systemClock.now()).toISOString().replaceAll(':', '-'))
+  const directory = join(folder, nextName(readdirSync(folder).filter(isBackupName)))
   renameSync(path, directory)
   return [directory, summary]
+}
+
+/** The name of a backup of now; after all others, also if the clock was set back. */
+function nextName(names: readonly string[]): string {
+  const newest =
+    [...names]
+      .sort()
+      .at(-1)
+      ?.replace(/T(\d\d)-(\d\d)-/, 'T$1:$2:') ?? ''
+  const after = Number.isNaN(Date.parse(newest)) ? 0 : Date.parse(newest) + 1
+  return new Date(Math.max(systemClock.now(), after)).toISOString().replaceAll(':', '-')
 }
 
 /** Removes the oldest backups, and returns their names. */

@@ -1,0 +1,39 @@
+/** Folders of backups: their names, and what is no such folder. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { makeBackup } from '../../../src/cli/database/backups.js'
+import { Database } from '../../../src/entries/index.js'
+import { temporary } from './support.js'
+
+const home = temporary(t)
+
+void t.test('the newest backup stays, also if the clock was set back', async (t) => {
+  const database = await Database.open(join(home, 'db'))
+  t.teardown(() => database.close())
+  await database.createTable('t', { families: { f: {} } })
+  const folder = join(home, 'backups')
+  const run = (directory: string) => database.backup(directory)
+  const backUp = () => makeBackup(folder, 1, { run, verify: undefined })
+  const { now } = Date
+  t.teardown(() => (Date.now = now))
+  Date.now = () => now() + 3_600_000
+  const first = await backUp()
+  Date.now = now
+  const second = await backUp()
+  t.strictSame(second.removed, [first.directory.slice(folder.length + 1)])
+  t.strictSame(readdirSync(folder), [second.directory.slice(folder.length + 1)])
+  t.ok((await Database.verify(second.directory)).sound)
+})
+
+void t.test('a backup takes no other backups in', async (t) => {
+  const database = await Database.open(join(home, 'other'))
+  t.teardown(() => database.close())
+  const target = join(home, 'backup')
+  await database.backup(target)
+  const names = readdirSync(target)
+  const run = (directory: string) => database.backup(directory)
+  const refusal = { code: 'ERR_INVALID_ARGUMENT', message: /is a backup/ }
+  await t.rejects(makeBackup(target, 2, { run, verify: undefined }), refusal)
+  t.strictSame(readdirSync(target), names)
+})
