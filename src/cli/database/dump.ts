@@ -90,8 +90,7 @@ const cellsPerBatch = 500
 export async function load(source: string, words: LoadWords): Promise<void> {
   const stream = source === '-' ? process.stdin : createReadStream(source)
   if (source !== '-') await once(stream, 'open')
-  stream.setEncoding('utf8')
-  const pieces = stream as AsyncIterable<string>
+  const pieces = textOf(stream as AsyncIterable<Buffer>)
   const lines = words.format === 'csv' ? readCsv(pieces) : readJsonLines(pieces)
   const progress = new Progress('loading')
   const loaded = await writing(words, async (database) => {
@@ -106,6 +105,20 @@ export async function load(source: string, words: LoadWords): Promise<void> {
   const output = new Output(words.json === true)
   if (output.json) await output.value(loaded)
   else await output.line(`${loaded.cells} cells in ${loaded.table ?? 'no table'}`)
+}
+
+/** The text of a file. `ERR_INVALID_ARGUMENT` for bytes that are no UTF-8, which would be lost. */
+async function* textOf(stream: AsyncIterable<Buffer>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const decoded = (piece?: Buffer): string => {
+    try {
+      return decoder.decode(piece, { stream: piece !== undefined })
+    } catch {
+      throw new CellarError(ErrorCode.invalidArgument, 'the dump has bytes that are no UTF-8')
+    }
+  }
+  for await (const piece of stream) yield decoded(piece)
+  yield decoded()
 }
 
 class Loading {

@@ -99,6 +99,25 @@ void t.test('text that is no dump is refused with its line', async (t) => {
   t.equal((await cellar('count', 't', '-d', target)).out, '0\n')
 })
 
+void t.test('bytes that are no UTF-8 are refused, not replaced', async (t) => {
+  const target = join(home, 'latin')
+  const database = await Database.open(target)
+  await database.createTable('t', { families: { f: {} } })
+  await database.close()
+  const file = join(home, 'latin.csv')
+  const load = () => cellar('load', file, '--format', 'csv', '--table', 't', '-d', target)
+  for (const end of ['M\u00fcnchen\n', '\u00c3']) {
+    writeFileSync(file, `r,f,q,1,Put,,utf8,${end}`, 'latin1')
+    const { status, complaint } = await load()
+    t.equal(status, 2, end)
+    t.match(complaint, /no UTF-8/)
+  }
+  t.equal((await cellar('count', 't', '-d', target)).out, '0\n')
+  writeFileSync(file, '\ufeffr,f,q,1,Put,,utf8,M\u00fcnchen\n')
+  t.equal((await load()).status, 0, 'with a mark of the order of bytes')
+  t.match((await cellar('get', 't', 'r', '--json', '-d', target)).out, 'München')
+})
+
 void t.test('a dump that fails leaves no file, and says so with its exit code', async (t) => {
   const directory = join(home, 'long')
   const database = await Database.open(directory)
