@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { invalidArgument, type Result } from '../api/index.js'
 import { Database } from '../entries/index.js'
+import { Output } from './database/output.js'
 import { MessagingClient } from '../server/index.js'
 import { decodeMessageId, type ConsumerPosition, type TopicId } from '../systems/messaging/index.js'
 import { PackedPayloads } from '../systems/messaging/store/packed-payloads.js'
@@ -84,7 +85,17 @@ export async function showMessaging(
     const client = new MessagingClient({ url, token: await tokenOf(words) })
     lines = ofServer(client, limit, { namespace, topic: own })
   }
-  for await (const line of lines) process.stdout.write(`${line}\n`)
+  const output = new Output(false)
+  let left = limit
+  for await (const line of lines) {
+    // Names of consumers hold any characters, also control characters of terminals.
+    await output.line(line.replace(/\p{Cc}/gu, escaped))
+    if (--left === 0) break
+  }
+}
+
+function escaped(control: string): string {
+  return `\\x${control.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 }
 
 async function* ofDirectory(
@@ -102,7 +113,7 @@ async function* ofDirectory(
       yield* transactions(database)
       return
     }
-    const prefix = topic === undefined || name === 'topics' ? undefined : `${topic}:`
+    const prefix = topic === undefined ? undefined : `${topic}:`
     const rows = database.table(table).scan({ prefix, columns, limit })
     for await (const result of rows) yield* ofRow(result)
   } finally {
@@ -114,9 +125,15 @@ function nameOf({ namespace, topic }: TopicId): string {
   return `${namespace}:${topic}`
 }
 
-async function* remoteTopics(client: MessagingClient): AsyncGenerator<string, void> {
+async function* remoteTopics(
+  client: MessagingClient,
+  _limit: number,
+  wanted: Partial<TopicId>,
+): AsyncGenerator<string, void> {
   for (const namespace of await client.listNamespaces()) {
+    if (wanted.namespace !== undefined && wanted.namespace !== namespace) continue
     for (const topic of await client.listTopics(namespace)) {
+      if (wanted.topic !== undefined && wanted.topic !== topic) continue
       const properties = await client.getTopic({ namespace, topic })
       yield `${namespace}:${topic}  ${JSON.stringify(properties)}`
     }
@@ -203,6 +220,7 @@ function* payloadLines(result: Result): Generator<string, void> {
 async function* transactions(database: Database): AsyncGenerator<string, void> {
   const manager = await TransactionManager.open(database, { sweepMilliseconds: 0 })
   const snapshot = manager.snapshot()
+  await manager.close()
   yield `read pointer ${snapshot.readPointer}, write pointer ${snapshot.writePointer}`
   yield `invalid ${snapshot.invalid.length}, running ${snapshot.running.length}`
   yield `prune bound ${pruneUpperBound(snapshot)}`
@@ -212,7 +230,6 @@ async function* transactions(database: Database): AsyncGenerator<string, void> {
   for (const pointer of snapshot.invalid.slice(-100)) {
     yield `invalid ${pointer}  since ${timeOf(startOf(pointer))}`
   }
-  await manager.close()
 }
 
 /** The payloads of a row, whether it holds one or several. */

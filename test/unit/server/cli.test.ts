@@ -190,6 +190,42 @@ void t.test('a configuration file sets limits of messaging and of the server', a
   t.match((await startCellar(words, { cwd: directory })).complaint, 'hostz')
 })
 
+void t.test('lines of messaging: as many as wanted, of the topic, without controls', async (t) => {
+  const path = join(directory, 'lines')
+  const database = await Database.open(path)
+  const service = await MessagingService.open(database)
+  for (const each of ['a', 'b']) {
+    const id = { namespace: 'n', topic: each }
+    await service.createTopic(id)
+    await service.publish(id, { messages: ['1', '2', '3'] })
+    for (const consumer of ['one', 'two\n\u001b[31m']) {
+      await service.setPosition(id, consumer, await service.end(id))
+    }
+  }
+  const server = await CellarServer.start([messagingRoutes(service)], { port: 0 })
+  const lines = async (...words: string[]): Promise<string[]> => {
+    const { out } = await cellar('messaging', ...words)
+    return out.split('\n').slice(0, -1)
+  }
+  for (const place of [
+    ['-d', path],
+    ['--url', server.url],
+  ]) {
+    t.equal((await lines('topics', ...place)).length, 2)
+    t.equal((await lines('topics', ...place, '-n', '1')).length, 1)
+    t.equal((await lines('messages', 'n:a', ...place, '-n', '2')).length, 2)
+    t.equal((await lines('positions', 'n:a', ...place, '-n', '1')).length, 1)
+    const [only, ...others] = await lines('topics', 'n:b', ...place)
+    t.match(only, /^n:b /)
+    t.strictSame(others, [])
+    const [, second] = await lines('positions', 'n:a', ...place)
+    t.ok(second.startsWith('n:a  two\\x0A\\x1B[31m  '), second)
+  }
+  await server.close()
+  await service.close()
+  await database.close()
+})
+
 void t.test('the server prunes invalid transactions only where it is told to', async (t) => {
   let starts = 0
   t.intercept(TransactionPruningService.prototype, 'start', { value: () => void starts++ })
