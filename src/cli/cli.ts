@@ -97,6 +97,9 @@ function hasPackage(name: string): boolean {
   }
 }
 
+/** The code of a write to a pipe that its reader has closed. */
+const noReader = 'EPIPE'
+
 /** Runs the command line. */
 export async function main(words: readonly string[]): Promise<void> {
   try {
@@ -113,6 +116,7 @@ export async function main(words: readonly string[]): Promise<void> {
     await program().parseAsync(words, { from: 'user' })
   } catch (error) {
     const { code, exitCode, message } = error as Error & { code?: string; exitCode?: number }
+    if (code === noReader) return
     if (code?.startsWith('commander.') === true) {
       // The parser has named the mistake, or shown the help that was asked for.
       process.exitCode = exitCode === 0 ? ExitCode.sound : ExitCode.usage
@@ -123,12 +127,14 @@ export async function main(words: readonly string[]): Promise<void> {
   }
 }
 
-// The reader of a pipe may have seen enough: `cellar scan t | head`.
+// The reader of a pipe may have seen enough: `cellar scan t | head`. A server continues.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') {
+  if (error.code !== noReader) {
     process.stderr.write(`cellar: ${error.message}\n`)
     process.exitCode = exitCodeOf(error)
   }
-  process.exit()
+  if (process.argv[2] !== 'serve') process.exit()
 })
+// A message without a reader is lost, and the work continues.
+process.stderr.on('error', () => undefined)
 void main(process.argv.slice(2))

@@ -26,6 +26,7 @@ export interface InspectWords extends LookingWords {
 export async function inspect(directory: string | undefined, words: InspectWords): Promise<void> {
   const output = new Output(words.json === true)
   const inspection = await inspectionOf(directory, words)
+  if (inspection.problems.length > 0) process.exitCode = ExitCode.problems
   if (output.json) await output.value(inspectionToJson(inspection))
   else if (inspection.file !== undefined) await showFile(output, inspection.file)
   else await showInspection(output, inspection)
@@ -33,7 +34,6 @@ export async function inspect(directory: string | undefined, words: InspectWords
     for (const { kind, message } of inspection.problems) await output.line(`${kind}: ${message}`)
     for (const remark of inspection.remarks) await output.line(`note: ${remark}`)
   }
-  if (inspection.problems.length > 0) process.exitCode = ExitCode.problems
 }
 
 async function inspectionOf(

@@ -31,8 +31,8 @@ export async function salvage(target: string, words: SalvageWords): Promise<void
   const done = await Database.salvage(words.directory, target, optionsOf(words, progress)).finally(
     () => progress.end(),
   )
-  await report(done, words)
   if (done.losses.length > 0) process.exitCode = ExitCode.problems
+  await report(done, words)
 }
 
 /** Options of `cellar repair`. */
@@ -47,8 +47,8 @@ export async function repair(words: RepairWords): Promise<void> {
   const settings = optionsOf(words, progress)
   const plan = await Database.repair(words.directory, settings).finally(() => progress.end())
   if (!apply || plan.problems.length === 0) {
-    await report(plan, words)
     if (plan.problems.length > 0) process.exitCode = ExitCode.problems
+    await report(plan, words)
     return
   }
   const output = new Output(words.json === true)
@@ -59,8 +59,8 @@ export async function repair(words: RepairWords): Promise<void> {
   if (!done.written && done.problems.length > 0) {
     throw new CellarError(ErrorCode.io, `${words.directory} was not repaired`)
   }
-  await report(done, words)
   if (done.losses.length > 0) process.exitCode = ExitCode.problems
+  await report(done, words)
 }
 
 async function report(done: Salvage, { json }: SalvageWords): Promise<void> {

@@ -40,9 +40,10 @@ export async function verify(words: VerifyWords): Promise<void> {
 }
 
 async function tell(output: Output, verification: Verification): Promise<void> {
+  // Before the output: `cellar verify | head` ends there.
+  if (!verification.sound) process.exitCode = ExitCode.problems
   if (output.json) await output.value(verificationToJson(verification))
   else await showVerification(output, verification)
-  if (!verification.sound) process.exitCode = ExitCode.problems
 }
 
 /** Lost rows in JSON. */
