@@ -3,7 +3,7 @@
  * record that refers to it, and dead with the write that removes its last reference. A failed write
  * reserves nothing.
  */
-import { assert, type AtomicMutation, type Clock, type Table } from '../../../api/index.js'
+import type { AtomicMutation, Clock, Table } from '../../../api/index.js'
 import { concurrentUpdate, invalidRecord } from '../errors.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
 import { referenceChanges, type ReferenceChange } from './blob-references.js'
@@ -65,15 +65,18 @@ function nextState(
   const before = stored === undefined ? undefined : decodeState(stored)
   let owner = before?.owner
   let count = before?.references ?? 0
-  for (const { changed, field, delta, key, newSizes } of references) {
+  for (const { changed, field, delta, wasThere, key, newSizes } of references) {
     const { context, change } = changed
+    const isGone = before === undefined || before.kind === 'open' || before.kind === 'dead'
+    // Another writer has taken it out of the record since that was read.
+    if (isGone && wasThere && delta > 0) throw concurrentUpdate(`a blob of ${change.id.text}`)
     if (delta > 0) {
       const table = context.key.toString('utf8')
       const isOwn =
         owner?.table === table &&
         owner.record.equals(change.id.bytes) &&
         owner.field === field.ordinal
-      if (before === undefined || before.kind === 'open' || before.kind === 'dead') {
+      if (isGone) {
         const { store } = parseBlobKey(key)
         throw invalidRecord(`${field.name} has a blob that is not in the store ${store}`)
       }
@@ -88,7 +91,7 @@ function nextState(
     count += delta
   }
   if (before === undefined) return undefined
-  assert(count >= 0, 'a blob has as many references as its records hold')
+  // Below 0 another writer has dropped the same references; then the check of the record fails.
   if (count > 0) return { ...before, kind: 'used', time, references: count, owner }
   return { ...before, kind: 'dead', time, references: 0, owner: undefined }
 }

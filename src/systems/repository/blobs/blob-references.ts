@@ -19,6 +19,8 @@ export interface ReferenceChange {
   readonly key: Buffer
   readonly field: FieldType
   delta: number
+  /** Whether the field had the blob before the change, in some version. */
+  wasThere: boolean
   /** Sizes in the values after the change that no value before had. */
   readonly newSizes: ReadonlySet<number>
 }
@@ -47,10 +49,14 @@ export function referenceChanges(
         const { key, size } = each as Blob
         if (parseBlobKey(key).store === inlineStore) return
         const name = `${ordinal} ${key.toString('latin1')}`
-        const known = found.get(name) ?? { key, field, delta: 0, newSizes: new Set<number>() }
+        const first = { key, field, delta: 0, wasThere: false, newSizes: new Set<number>() }
+        const known = found.get(name) ?? first
         known.delta += sign
         if (sign > 0) known.newSizes.add(size)
-        else oldSizes.add(`${size} ${name}`)
+        else {
+          oldSizes.add(`${size} ${name}`)
+          known.wasThere = true
+        }
         found.set(name, known)
       }
       eachValue(field.type, decodeField(field, value, schema), note, schema)

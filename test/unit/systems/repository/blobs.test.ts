@@ -1,5 +1,6 @@
 /** Uploads that a sweep overtakes, and uploads that end half-way. */
 import t, { type Test } from 'tap'
+import { deferred } from '../../../../src/base/deferred.js'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import {
@@ -77,6 +78,45 @@ for (const place of ['the database', 'a store'] as const) {
     t.same(await database.table('repository.blobdata').scan().all(), [])
     const blob = await blobs.upload([piece, piece], upload)
     t.equal((await blobs.checksum(blob)).length, 32, 'another upload ends well')
+  })
+}
+
+for (const text of [undefined, 'b']) {
+  const what = text === undefined ? 'takes the blob too' : 'keeps the blob in a new version'
+  void t.test(`a writer that ${what} loses to one that deletes the record`, async (t) => {
+    const { database, manager } = await open(t, [])
+    const scope = 'VERSIONED'
+    await manager.types.createFieldType({ name: '{n}file', valueType: 'BLOB', scope })
+    await manager.types.createFieldType({ name: '{n}text', scope })
+    await manager.types.createRecordType({ name: '{n}page' })
+    const second = deferred<undefined>()
+    const waiting = deferred<undefined>()
+    const wait = async (): Promise<undefined> => {
+      waiting.resolve(undefined)
+      return second.promise
+    }
+    const hooks = [{ name: 'wait', beforeUpdate: wait, beforeDelete: wait }]
+    const late = await RepositoryManager.open(database, { hooks })
+    const fields = { '{n}file': await manager.blobs.upload(piece, upload), '{n}text': 'a' }
+    const table = manager.repository().table()
+    const id = 'USER.a'
+    await table.create({ id, type: '{n}page', fields })
+    const lateTable = late.repository().table()
+    const lost =
+      text === undefined
+        ? lateTable.delete(id)
+        : lateTable.update({ id, fields: { '{n}text': text } })
+    const refused = t.rejects(lost, { code: 'ERR_CONCURRENT_RECORD_UPDATE' })
+    await waiting.promise
+    // The blob is dead, and its row is still there, while its bytes are removed.
+    t.intercept(manager.blobs, 'remove', {
+      value: async () => {
+        second.resolve(undefined)
+        await refused
+      },
+    })
+    await table.delete(id)
+    await late.close()
   })
 }
 
