@@ -5,6 +5,7 @@
  * again with its whole time limit, after at most 16 waiting documents. With several threads, one of
  * them is kept free of such documents.
  */
+import { setTimeout } from 'node:timers/promises'
 import {
   assert,
   checked,
@@ -41,7 +42,10 @@ const extractionOptions = declareOptions('text extraction', {
   threads: integer({ min: 1, default: 2 }),
   /** Maximum length of a text in characters; the rest is cut off. Default 500,000. */
   charactersMax: integer({ min: 1, default: 500_000 }),
-  /** Milliseconds per document, including the start of the thread. Default 30,000. */
+  /**
+   * Milliseconds for the bytes of a document, and for its text, including the start of the thread.
+   * Default 30,000.
+   */
   timeMillisecondsMax: integer({ min: 1, default: 30_000 }),
   /** Heap limit of a thread in mebibytes. Default 256. */
   heapMebibytesMax: integer({ min: 1, default: 256 }),
@@ -223,7 +227,7 @@ export class TextExtraction {
   async #answerOf(job: Job, thread: ExtractionThread): Promise<ExtractionAnswer | undefined> {
     const { charactersMax, inflatedBytesMax, timeMillisecondsMax, modules } = this.#settings
     const { hint, signal, isSlow } = job
-    job.bytes ??= await this.#collected(job.content)
+    job.bytes ??= await this.#collected(job)
     // Copied, because a second attempt may need the bytes.
     const content = new Uint8Array(job.bytes)
     const module = modules.get(plainMediaType(hint.mediaType))
@@ -236,11 +240,35 @@ export class TextExtraction {
     throw new Error(`the document takes more than ${milliseconds} ms`)
   }
 
-  async #collected(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  /** The bytes of a document. They have the time of a document, and end with the signal. */
+  async #collected({ content, signal }: Job): Promise<Uint8Array> {
+    if (isBytes(content)) return this.#collect([content])
+    const { timeMillisecondsMax } = this.#settings
+    const done = new AbortController()
+    const stop = AbortSignal.any([done.signal, ...(signal === undefined ? [] : [signal])])
+    const pieces = content[Symbol.asyncIterator]()
+    const late = setTimeout(timeMillisecondsMax, undefined, { signal: stop }).then(
+      () => {
+        throw extractionError(`the document takes more than ${timeMillisecondsMax} ms`)
+      },
+      () => {
+        throw closedError()
+      },
+    )
+    try {
+      return await Promise.race([this.#collect({ [Symbol.asyncIterator]: () => pieces }), late])
+    } finally {
+      done.abort()
+      // A source that hangs is not waited for.
+      pieces.return?.().catch(() => undefined)
+    }
+  }
+
+  async #collect(content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
     const { contentBytesMax } = this.#settings
     const pieces: Uint8Array[] = []
     let size = 0
-    for await (const piece of isBytes(content) ? [content] : content) {
+    for await (const piece of content) {
       size += piece.length
       if (size > contentBytesMax) {
         throw extractionError(`the document has more than ${contentBytesMax} bytes`)
