@@ -182,23 +182,30 @@ async function openByScheme(
 }
 
 const zkPortDefault = 2181
+/** A host, an IPv6 address in brackets, and a port. */
+const zkAddress = /^(?:\[([^[\]\s]+)\]|([^:[\]\s]+))(?::([0-9]{1,5}))?$/
+/** The protocol has timeouts of 32 bits; servers grant much less. */
+const zkTimeoutMax = 2 ** 31 - 1
 
-/** `host:port,host:port/path`. */
+/** `host:port,[address]:port/path`. */
 async function openZooKeeper(address: string, settings: StoreSettings): Promise<CachingStore> {
   const slash = address.indexOf('/')
   const hosts = slash < 0 ? address : address.slice(0, slash)
   const root = slash < 0 ? '' : address.slice(slash)
   if (root !== '') checkPath(root)
   const addresses = hosts.split(',').map((each) => {
-    const [host, port] = each.split(':')
-    return { host, port: port === undefined ? zkPortDefault : Number(port) }
+    const [, ipv6, host = ipv6, port = zkPortDefault] = zkAddress.exec(each) ?? []
+    return { host, port: Number(port) }
   })
-  const isValid = addresses.every(({ host, port }) => host !== '' && port > 0 && port < 65_536)
+  const isValid = addresses.every(({ host, port }) => {
+    return host !== undefined && port > 0 && port < 65_536
+  })
   if (!isValid) throw metadataError('invalidArgument', `zk:${address} names no hosts and ports`)
   return ZooKeeperMetadataStore.open({
     ...settings,
     addresses,
     root: root === '/' ? '' : root,
+    sessionTimeoutMilliseconds: Math.min(settings.sessionTimeoutMilliseconds, zkTimeoutMax),
   })
 }
 
