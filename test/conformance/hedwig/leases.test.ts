@@ -19,6 +19,7 @@ import {
 } from '../../../src/systems/metastore/index.js'
 import { ManualTimer } from '../../helpers/manual-timer.js'
 import { fails, FaultyStore, onEachBackend } from '../../helpers/metastore/metastores.js'
+import { codeOf } from '../../suites/kit.js'
 import { SlowStore, type Halt, type Halts } from '../../helpers/metastore/slow-metastore.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_260_107)
@@ -455,4 +456,18 @@ onEachBackend('a write to the registry that fails ends no lease', async (t, { st
   await a.registration.renew()
   t.equal(a.registration.leaseEnd, 1200)
   t.ok(a.registration.isHeld())
+})
+
+onEachBackend('a renewal beside the end of a registration', async (t, { store }) => {
+  const timer = new ManualTimer(1000)
+  const registry = await LeaseHubRegistry.open(store, leases(timer))
+  const registration = await registry.register('a:1')
+  const calls = [registration.renew(), registration.setLoad(3), registration.unregister()]
+  const late = [registration.renew(), registration.setLoad(4), registration.unregister()]
+  const outcomes = await Promise.allSettled([...calls, ...late])
+  const codes = outcomes.map((each) => (each.status === 'rejected' ? codeOf(each.reason) : 'OK'))
+  const refused = ended.code
+  t.strictSame(codes, [refused, refused, 'OK', refused, refused, 'OK'])
+  t.equal(registration.leaseEnd, 1100)
+  t.equal(await registry.isAlive(registration.hub), false)
 })

@@ -106,7 +106,8 @@ export class HubLease implements LeaseRegistration {
     else this.#listeners.push(listener)
   }
 
-  renew(): Promise<void> {
+  async renew(): Promise<void> {
+    this.#checkHeld()
     const request = this.#request()
     request.renews = true
     return request.done
@@ -115,6 +116,7 @@ export class HubLease implements LeaseRegistration {
   async setLoad(topics: number): Promise<void> {
     checkLoad(topics)
     this.#settings.onLoad(topics)
+    this.#checkHeld()
     const request = this.#request()
     request.load = topics
     return request.done
@@ -123,6 +125,11 @@ export class HubLease implements LeaseRegistration {
   unregister(): Promise<void> {
     // First: the hub must stop before other hubs can read that the lease has ended.
     this.#lose()
+    if (this.#next?.unregisters === false) {
+      // The requests before are of a lease that has ended.
+      this.#next.reject(leaseEnded(this.hub))
+      this.#next = undefined
+    }
     const request = this.#request()
     request.unregisters = true
     return request.done
