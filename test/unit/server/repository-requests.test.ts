@@ -137,6 +137,37 @@ void t.test('the description has what programs are generated from', async (t) =>
   await close()
 })
 
+void t.test('a blob that is asked for its head only is not read', async (t) => {
+  const { url, manager, close } = await open()
+  await manager.types.createFieldType({ name: '{n}file', valueType: 'BLOB' })
+  const posted = await fetch(`${url}/repository/blob`, {
+    ...{ method: 'POST', headers: { ...headers, 'content-type': 'image/png' }, body: 'content' },
+  })
+  const fields = { '{n}file': await posted.json() }
+  const put = { ...{ method: 'PUT', headers }, body: JSON.stringify({ type: '{n}page', fields }) }
+  await (await fetch(`${url}/repository/record/USER.a`, put)).arrayBuffer()
+  const table = manager.repository().table()
+  let reads = 0
+  const readBlob = table.readBlob.bind(table)
+  table.readBlob = (...words) => {
+    reads++
+    return readBlob(...words)
+  }
+  const ask = async (method: string, more: Record<string, string>): Promise<unknown[]> => {
+    const data = `${url}/repository/record/USER.a/field/${encodeURIComponent('{n}file')}/data`
+    const answer = await fetch(data, { method, headers: { ...headers, ...more } })
+    const { headers: own } = answer
+    return [answer.status, own.get('content-length'), own.get('content-type'), await answer.text()]
+  }
+  t.same(await ask('HEAD', {}), [200, '7', 'image/png', ''])
+  t.same(await ask('HEAD', { range: 'bytes=0-1' }), [206, '2', 'image/png', ''])
+  t.equal(reads, 0)
+  t.same(await ask('GET', { range: 'bytes=0-1' }), [206, '2', 'image/png', 'co'])
+  t.equal(reads, 1)
+  t.equal((await ask('GET', { 'if-none-match': '*' }))[0], 304)
+  await close()
+})
+
 void t.test('configurations of indexes that cannot be are 400', async (t) => {
   const { as, close } = await open()
   const good = { recordFilter: { includes: [{ versionTags: ['last'] }] } }
