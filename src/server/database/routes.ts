@@ -133,7 +133,7 @@ export function databaseRoutes(
 
 function routesOf({ verify, inspect, backup }: DirectoryVerbs): Route<Call>[] {
   return [
-    get('/tables', 'list tables', ({ view }) => view.tables()),
+    get('/tables', 'list database tables', ({ view }) => view.tables()),
     get('/statistics', 'database statistics', ({ view }) => view.statistics()),
     get('/tables/:table', 'describe table', ({ view, params }) => view.describe(params.table)),
     get('/tables/:table/count', 'count rows', scanQuery, async ({ view, params, query }) => {
@@ -263,7 +263,8 @@ function post<Body>(
   run: (call: Call, body: Body) => Promise<object>,
 ): Route<Call> {
   const answered = get(path, summary, (call) => run(call, readBody(call.request, body)))
-  const answers = { ...answered.answers, 409: 'ERR_LOCKED, ERR_NOT_A_BACKUP' }
+  const refusals = { 409: 'ERR_LOCKED, ERR_NOT_A_BACKUP', 501: 'ERR_UNSUPPORTED' }
+  const answers = { ...answered.answers, ...refusals }
   return { ...answered, at: `post ${path}`, answers, body: body.schema }
 }
 

@@ -6,9 +6,12 @@ import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import {
   CellarServer,
+  consolePage,
   databaseRoutes,
   MessagingClient,
   messagingRoutes,
+  repositoryRoutes,
+  transactionRoutes,
 } from '../../../src/server/index.js'
 import { RemoteDatabase } from '../../../src/server/database/client.js'
 import { MessagingService } from '../../../src/systems/messaging/index.js'
@@ -102,4 +105,22 @@ void t.test('the clients reach names that look like parts of a path', async (t) 
   for (const table of ['.', '..']) {
     await t.rejects(remote.describe(table), { code: 'ERR_TABLE_NOT_FOUND' })
   }
+})
+
+void t.test('each operation of a whole server has its own id', async (t) => {
+  const { messaging } = await open(t)
+  const none = () => undefined
+  const verbs = { verify: async () => ({}), inspect: async () => ({}) }
+  const systems = [messagingRoutes(messaging), transactionRoutes(none), repositoryRoutes(none)]
+  const others = [databaseRoutes(none, verbs), consolePage(none)]
+  const server = await CellarServer.start([...systems, ...others], { port: 0 })
+  t.teardown(() => server.close())
+  const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { operationId?: string; responses: object }>>
+  }
+  const operations = Object.values(paths).flatMap((path) => Object.values(path))
+  const ids = operations.flatMap(({ operationId }) => operationId ?? [])
+  t.ok(ids.length > 150)
+  t.strictSame([...new Set(ids)], ids)
+  t.ok('501' in paths['/database/backups/{name}']['post'].responses)
 })
