@@ -75,6 +75,19 @@ const deleteTypes: Readonly<Record<Exclude<CellTypeCode, typeof CellType.put>, n
   [CellType.deleteFamilyVersion]: 3,
 }
 
+/** A value of a put as a struct. */
+interface ColumnValue extends Struct {
+  readonly family: string
+  readonly qualifier: Buffer
+  readonly timestamp: Timestamp | undefined
+}
+
+/** A value of a put, and its TTL; 0 = none. */
+interface PutValue {
+  readonly ttl: number
+  readonly columnValue: ColumnValue
+}
+
 /** Collects the structs of one row's puts and deletes. */
 export class RowStructBuilder {
   readonly #row: Uint8Array
@@ -114,7 +127,7 @@ export class RowStructBuilder {
 
   addPut(put: RowOperation<Put>): void {
     checkSameRow(this.#row, put)
-    const byLifetime = new Map<number, Struct[]>()
+    const values: PutValue[] = []
     const markers: NamedMarker[] = []
     readPut(put, {
       addCell: (column, _place, type, timestamp, ttl, value) => {
@@ -128,13 +141,10 @@ export class RowStructBuilder {
           return
         }
         const qualifier = unescape(escapedQualifier, 0, escapedQualifier.length)
-        const columnValue = this.#columnValue(family, qualifier, value, at)
-        const ofLifetime = byLifetime.get(ttl)
-        if (ofLifetime === undefined) byLifetime.set(ttl, [columnValue])
-        else ofLifetime.push(columnValue)
+        values.push({ ttl, columnValue: this.#columnValue(family, qualifier, value, at) })
       },
     })
-    for (const [ttl, columnValues] of byLifetime) {
+    for (const [ttl, columnValues] of byLifetime(values)) {
       const struct = {
         row: this.#row,
         columnValues,
@@ -204,7 +214,7 @@ export class RowStructBuilder {
     qualifier: Buffer,
     value: BytesLike,
     timestamp: Timestamp | undefined,
-  ): Struct {
+  ): ColumnValue {
     checkValue(value)
     this.#families.add(family)
     const bytes = toBytes(value)
@@ -224,6 +234,26 @@ export class RowStructBuilder {
   #durabilityMember(): Struct {
     return this.#durability === undefined ? {} : { durability: this.#durability }
   }
+}
+
+/**
+ * The values of a put by their TTL, since the gateway takes one for each put. Of values of one
+ * column and timestamp only the last is kept, which would not be the last one in another put.
+ */
+function byLifetime(values: readonly PutValue[]): Map<number, Struct[]> {
+  const groups = new Map<number, Struct[]>()
+  for (const { ttl } of values) groups.set(ttl, [])
+  const last = new Map<string, PutValue>()
+  if (groups.size > 1) for (const each of values) last.set(nameOf(each), each)
+  for (const each of values) {
+    const isLast = groups.size === 1 || last.get(nameOf(each)) === each
+    if (isLast) groups.get(each.ttl)!.push(each.columnValue)
+  }
+  return new Map([...groups].filter(([, group]) => group.length > 0))
+}
+
+function nameOf({ columnValue: { family, qualifier, timestamp } }: PutValue): string {
+  return `${family}:${qualifier.toString('latin1')}@${timestamp ?? ''}`
 }
 
 /** HBase's attribute for the TTL of cells: eight bytes, big-endian. */

@@ -28,3 +28,23 @@ void t.test('values with a lifetime of their own are a put of their own', async 
     t.throws(() => builder.addPut(put), { code: 'ERR_INVALID_ARGUMENT' })
   }
 })
+
+void t.test(
+  'of values of one cell the last one is written, whatever their lifetimes',
+  async (t) => {
+    const builder = new RowStructBuilder('r', undefined, Infinity)
+    builder.addPut({
+      cells: [
+        { column: 'f:a', value: 'other' },
+        { column: 'f:b', value: 'first', ttlMilliseconds: 1000 },
+        { column: 'f:b', value: 'last' },
+        { column: 'f:b', value: 'older', timestamp: 5, ttlMilliseconds: 2000 },
+      ],
+    })
+    const puts = builder.build().mutations.map((mutation) => {
+      const { columnValues } = mutation['put'] as { columnValues: readonly { value: Buffer }[] }
+      return columnValues.map(({ value }) => String(value))
+    })
+    t.strictSame(puts, [['other', 'last'], ['older']])
+  },
+)
