@@ -7,6 +7,7 @@ import type { AtomicMutation, Database, Table } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import type { StoredSources } from './definition/field-sources.js'
 import type { VariantPattern } from './definition/patterns.js'
+import { forgetDrop, notedDrops } from '../manager/dropped-tables.js'
 import type { FailedExtraction } from './documents/content-extraction.js'
 import { terminated } from '../../../comfort/keys/key-parts.js'
 import { placeBytes, readPlace } from '../links/link-rows.js'
@@ -230,6 +231,15 @@ export class IndexRows {
     return rows.map((row) => {
       return [row.row!.toString('utf8', 1), row.value(valueColumn, 'json') as StoredSources]
     })
+  }
+
+  /** Tables that were dropped while the index may not have run. */
+  droppedTables(): Promise<string[]> {
+    return notedDrops(this.#table)
+  }
+
+  forgetDrop(table: string): Promise<void> {
+    return forgetDrop(this.#table, table)
   }
 
   putSources(name: string, sources: StoredSources): Promise<void> {

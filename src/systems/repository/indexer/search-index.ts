@@ -91,8 +91,9 @@ export class SearchIndex {
     const { definition, settings, rows, shown, records, writer } = this.#context
     await rows.create()
     await shown.load()
-    for (const table of await rows.tables()) {
-      if (records.table(table) === undefined) await this.removeTable(table)
+    const gone = (await rows.tables()).filter((table) => records.table(table) === undefined)
+    for (const table of new Set([...gone, ...(await rows.droppedTables())])) {
+      await this.removeTable(table)
     }
     if (definition.incremental === 'SUBSCRIBE_AND_CONSUME') {
       const { lanes, retryMilliseconds } = settings
@@ -263,6 +264,7 @@ export class SearchIndex {
     for await (const place of rows.places(table)) await this.#indexer.update(place, allDocuments)
     await this.#indexer.updateDependants(await rows.dependants(table))
     await writer.commit()
+    await rows.forgetDrop(table)
   }
 
   /** Closes the index and its server; an interrupted build resumes at the next start. @internal */

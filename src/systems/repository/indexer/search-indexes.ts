@@ -29,6 +29,7 @@ import {
   type IndexDefinition,
   type StoredConfiguration,
 } from './index-definition.js'
+import { indexTableName } from '../manager/dropped-tables.js'
 import { IndexRows } from './index-rows.js'
 import { SearchIndex } from './search-index.js'
 
@@ -357,7 +358,7 @@ export class SearchIndexes {
 
   #rowsOf(name: string): IndexRows {
     const { database, tablePrefix } = this.#manager.parts
-    return new IndexRows(database, `${tablePrefix}.x.${name}`)
+    return new IndexRows(database, indexTableName(tablePrefix, name))
   }
 
   #tableDropped(repository: string, table: string): Promise<void> {

@@ -14,6 +14,7 @@ import { blobLedger } from '../blobs/blob-ledger.js'
 import { Blobs } from '../blobs/blobs.js'
 import { TableBlobStore } from '../blobs/table-store.js'
 import { invalidArgument, RepositoryError, repositoryError } from '../errors.js'
+import { noteDrop } from './dropped-tables.js'
 import { LinkIndex } from '../links/link-index.js'
 import { lastTag } from '../qualified-name.js'
 import { RecordId } from '../record-id.js'
@@ -310,6 +311,7 @@ export abstract class RepositoryCatalog {
   /** Removes a record table with all of its data. */
   async #removeTable(repository: string, name: string): Promise<void> {
     assert(name !== defaultTable || !this.#tables.has(repository), 'a default table stays')
+    await noteDrop(this.database, this.settings.tablePrefix, name)
     await this.#shared.notify((follower) => follower.tableDropped(repository, name))
     const keyText = `${repository}/${name}`
     // Later writes and builds are refused; earlier ones write no row behind its removal.

@@ -21,6 +21,8 @@ interface Scene {
   readonly indexes: SearchIndexes
   readonly index: SearchIndex
   readonly table: RecordTable
+  /** Closes the indexes, and opens them again. */
+  readonly reopen: () => Promise<SearchIndexes>
 }
 
 /** `beforeUpdate` runs before changes reach the search. */
@@ -35,19 +37,27 @@ async function open(
   await manager.types.createFieldType({ name: '{n}title', scope: 'VERSIONED' })
   await manager.types.createFieldType({ name: '{n}to', valueType: 'LINK' })
   await manager.types.createRecordType({ name: type })
-  const indexes = await SearchIndexes.open(manager, {
-    backend: async ({ name }) => {
-      const search = await EmbeddedSearch.open(database, { name })
-      const update = search.update.bind(search)
-      t.intercept(search, 'update', {
-        value: async (changes: SearchChanges) => {
-          await beforeUpdate()
-          return update(changes)
-        },
-      })
-      return search
-    },
-  })
+  const openIndexes = (): Promise<SearchIndexes> =>
+    SearchIndexes.open(manager, {
+      backend: async ({ name }) => {
+        const search = await EmbeddedSearch.open(database, { name })
+        const update = search.update.bind(search)
+        t.intercept(search, 'update', {
+          value: async (changes: SearchChanges) => {
+            await beforeUpdate()
+            return update(changes)
+          },
+        })
+        return search
+      },
+    })
+  const indexes = await openIndexes()
+  let last = indexes
+  const reopen = async (): Promise<SearchIndexes> => {
+    await last.close()
+    last = await openIndexes()
+    return last
+  }
   const index = await indexes.create({
     name: 'books',
     configuration: {
@@ -59,11 +69,11 @@ async function open(
     },
   })
   t.teardown(async () => {
-    await indexes.close()
+    await last.close()
     await manager.close()
     await database.close()
   })
-  return { manager, indexes, index, table: manager.repository().table() }
+  return { manager, indexes, index, table: manager.repository().table(), reopen }
 }
 
 async function countOf(index: SearchIndex, query: string): Promise<number> {
@@ -139,6 +149,27 @@ void t.test('links that are followed while their table is dropped do not stay', 
   await following.caughtUp()
   t.strictSame(await manager.links.rows(), [])
   t.strictSame(await manager.links.referrers(table, 'USER.a'), [])
+})
+
+void t.test('a table that is dropped while no index runs leaves no document', async (t) => {
+  const { manager, indexes, index, table, reopen } = await open(t)
+  const repository = manager.repository()
+  const drafts = await repository.createTable('drafts')
+  await drafts.create({ id: 'USER.a', type, fields: { '{n}title': 'draft' } })
+  const fields = { '{n}to': Link.parse('drafts:USER.a') }
+  await table.create({ id: 'USER.b', type, fields })
+  t.equal(await countOf(index, 'title_t:draft'), 1)
+  t.equal(await countOf(index, 'linked_t:draft'), 1)
+  await indexes.close()
+  await repository.dropTable('drafts')
+  const next = await repository.createTable('drafts')
+  await next.create({ id: 'USER.c', type, fields: { '{n}title': 'next' } })
+  for (let starts = 0; starts < 2; starts++) {
+    const again = (await reopen()).index('books')
+    t.equal(await countOf(again, 'title_t:draft'), 0)
+    t.equal(await countOf(again, 'linked_t:draft'), 0)
+    t.equal(await countOf(again, 'title_t:next'), 1)
+  }
 })
 
 const configuration = {
