@@ -12,6 +12,7 @@
  */
 import { CellarError, ErrorCode } from '../../../base/errors.js'
 import type { SnapshotOrigin, TableDefinition } from '../../version/catalog.js'
+import type { VersionEdit } from '../../version/version-edit.js'
 import type { TableState } from './catalog.js'
 import type { Ddl } from './ddl.js'
 import type { Engine } from '../engine.js'
@@ -73,15 +74,14 @@ export class TableSnapshots {
         const createdMilliseconds = engine.clock.now()
         const snapshot = { table: tableName, sequence: captured.sequence, createdMilliseconds }
         const copy = { ...this.copyOf(table.definition, name), snapshot }
-        const adoption = new FileAdoption(engine)
-        await adopting(adoption, async () => {
+        await this.adopting(async (adoption) => {
           for (const [position, { name: family }] of table.families.entries()) {
             const { storeId } = copy.families.find((other) => other.name === family)!
             for (const file of captured.files[position]) await adoption.share(file, storeId)
           }
           adoption.prepare(false)
+          await this.ddl.publish({ tablesCreated: [copy], filesAdded: adoption.filesAdded })
         })
-        await this.ddl.publish({ tablesCreated: [copy], filesAdded: adoption.filesAdded })
         return snapshot
       } finally {
         captured.release()
@@ -96,8 +96,7 @@ export class TableSnapshots {
       this.engine.catalog.checkNew(tableName)
       this.engine.catalog.checkNamespace(tableName)
       const copy = this.adapt(this.copyOf(source, tableName), undefined)
-      const filesAdded = await this.shareAll(source, copy)
-      await this.ddl.publish({ tablesCreated: [copy], filesAdded }, copy)
+      await this.publishShared(source, copy, { tablesCreated: [copy] })
       return this.install(copy)
     })
   }
@@ -114,9 +113,8 @@ export class TableSnapshots {
       this.engine.catalog.checkNamespace(tableName)
       const fresh = this.adapt(this.copyOf(source, tableName), table)
       const copy = table === undefined ? fresh : { ...fresh, tableId: table.tableId }
-      const filesAdded = await this.shareAll(source, copy)
       const change = table === undefined ? { tablesCreated: [copy] } : { tablesAltered: [copy] }
-      await this.ddl.publish({ ...change, filesAdded }, copy)
+      await this.publishShared(source, copy, change)
       if (table !== undefined) this.ddl.forget(table, () => true)
       return this.install(copy)
     })
@@ -155,33 +153,36 @@ export class TableSnapshots {
     return table
   }
 
-  /** Links the files of a snapshot for the stores of `copy`, which has the same families. */
-  private async shareAll(
+  /** Publishes `copy` with the files of a snapshot, which has the same families. */
+  private async publishShared(
     source: TableDefinition,
     copy: TableDefinition,
-  ): Promise<FileAdoption['filesAdded']> {
-    const adoption = new FileAdoption(this.engine)
+    change: VersionEdit,
+  ): Promise<void> {
     const version = this.engine.versions.current.acquire()
     try {
-      await adopting(adoption, async () => {
+      await this.adopting(async (adoption) => {
         for (const [position, { storeId }] of source.families.entries()) {
           for (const file of version.filesOf(storeId))
             await adoption.share(file, copy.families[position].storeId)
         }
         adoption.prepare(true)
+        await this.ddl.publish({ ...change, filesAdded: adoption.filesAdded }, copy)
       })
-      return adoption.filesAdded
     } finally {
       version.release()
     }
   }
-}
 
-async function adopting(adoption: FileAdoption, steps: () => Promise<void>): Promise<void> {
-  try {
-    await steps()
-  } catch (error) {
-    adoption.abandon()
-    throw error
+  /** Adopts files and publishes them. An error before the edit removes them. */
+  private async adopting(steps: (adoption: FileAdoption) => Promise<void>): Promise<void> {
+    const adoption = new FileAdoption(this.engine)
+    try {
+      await steps(adoption)
+    } catch (error) {
+      // A failed edit may be in the manifest, so its files must stay.
+      if (this.engine.lifecycle.failure === undefined) adoption.abandon()
+      throw error
+    }
   }
 }

@@ -173,3 +173,27 @@ void t.test('mistakes are told and change nothing', async (t) => {
   t.strictSame(await admin.deleteSnapshots(/s.*/), ['s'])
   await test.close()
 })
+
+void t.test('a clone or restore that an observer refuses leaves no file', async (t) => {
+  let refuses = false
+  const observer = {
+    preOpen(): void {
+      if (refuses) throw new Error('refused')
+    },
+  }
+  const fileSystem = new SimulatedDisk()
+  const options = { coprocessors: [{ name: 'refusing', observer }] }
+  const test = await TestDatabase.open({ fileSystem, options })
+  const { admin } = test.database
+  await fill(await makeTable(test.database), 5, 'one')
+  await admin.snapshot('s', 't')
+  await test.database.dropTable('t')
+  const files = tableFiles(fileSystem)
+  refuses = true
+  await t.rejects(admin.cloneSnapshot('s', 'c'), { code: 'ERR_COPROCESSOR' })
+  await t.rejects(admin.restoreSnapshot('s'), { code: 'ERR_COPROCESSOR' })
+  t.same(tableFiles(fileSystem), files)
+  refuses = false
+  t.equal(contentOf(await admin.cloneSnapshot('s', 'c')).length, 10)
+  await test.database.close()
+})
