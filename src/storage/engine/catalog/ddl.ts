@@ -119,11 +119,7 @@ export class Ddl {
    * recovery does not look for older log segments because of them.
    */
   async publish(edit: VersionEdit, definition?: TableDefinition): Promise<void> {
-    // A codec that this Node lacks is refused now, not at the first flush.
-    for (const { options } of definition?.families ?? []) {
-      this.engine.codecs.byName(decodeFamilySettings(options).codec)
-    }
-    if (definition !== undefined) await this.watcher.prepare(definition)
+    if (definition !== undefined) await this.prepare(definition)
     // The edit must not survive a power cut that takes mutations from before: rows would be torn.
     await this.engine.log.commit('FSYNC_WAL')
     const { lastSequence } = this.engine.readPoints
@@ -131,6 +127,15 @@ export class Ddl {
       .filter(({ storeId }) => !this.catalog.stores.has(storeId))
       .map(({ storeId }) => ({ storeId, sequence: lastSequence }))
     await this.engine.publisher.publish({ ...edit, flushedSequences, lastSequence })
+  }
+
+  /** @internal Called before the edit with a definition, which {@link install} puts into use. */
+  async prepare(definition: TableDefinition): Promise<void> {
+    // A codec that this Node lacks is refused now, not at the first flush.
+    for (const { options } of definition.families) {
+      this.engine.codecs.byName(decodeFamilySettings(options).codec)
+    }
+    await this.watcher.prepare(definition)
   }
 
   /** @internal Puts a table of the current version into use. */

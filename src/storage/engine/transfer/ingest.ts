@@ -132,6 +132,7 @@ export class Ingest {
       const definition = define()
       const storeId = (family: string): number =>
         definition.families.find((other) => other.name === family)!.storeId
+      await this.ddl.prepare(definition)
       await this.publishNow(files, storeId, definition)
       return this.ddl.install(definition)
     })

@@ -242,3 +242,18 @@ void t.test('progress counts up to what the end says', async (t) => {
   t.ok(admin.tableExists('e2'))
   await test.close()
 })
+
+void t.test('an imported table has the coprocessors of its schema at once', async (t) => {
+  const test = await TestDatabase.open()
+  const { admin } = test.database
+  const source = 'export const endpoints = { ping: () => "pong" }'
+  const module = `data:text/javascript,${encodeURIComponent(source)}`
+  const families = { f: {} }
+  const table = await test.database.createTable('t', { families, coprocessors: [{ module }] })
+  await table.put({ row: 'r', cells: { 'f:q': 'v' } })
+  const stream: Buffer[] = []
+  for await (const piece of admin.exportTable('t')) stream.push(piece)
+  await admin.importTable(stream, { table: 'imported' })
+  t.equal(await test.database.table('imported').callEndpoint('ping'), 'pong')
+  await test.database.close()
+})
