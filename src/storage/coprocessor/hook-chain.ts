@@ -11,7 +11,7 @@
 import { isDeleteMarker } from '../cell/cell-type.js'
 import type { CellView } from '../cell/cell-view.js'
 import { CellDecision, type CellHook, type CellHookSetup, type StoreJob } from './cell-hook.js'
-import { badAnswer, coprocessorError } from './coprocessor-error.js'
+import { badAnswer, coprocessorError, refusePromise } from './coprocessor-error.js'
 import { HookReplacement } from './hook-replacement.js'
 import { loadedModule, loadModule } from './load-module.js'
 
@@ -138,7 +138,7 @@ export class HookChain {
         replacement.begin(current)
         if (link.hasStartRow && link.row !== row) {
           link.row = row
-          link.hook.startRow!(current)
+          refusePromise(link.name, 'startRow', link.hook.startRow!(current))
         }
         const decision = link.hook.decide(current, replacement)
         if (decision === CellDecision.keep && !replacement.given) continue
@@ -163,7 +163,7 @@ export class HookChain {
   finish(): HookOutcome[] {
     return this.links.map(({ name, hook, dropped, replaced }, i) => {
       const reports = this.call(i, name, 'finish', () =>
-        hook.finish === undefined ? [] : [structuredClone(hook.finish())],
+        hook.finish === undefined ? [] : [reportOf(name, hook.finish())],
       )
       return { name, dropped, replaced, notAsked: this.notAsked, reports }
     })
@@ -187,9 +187,10 @@ function makeHook(name: string, create: unknown, setup: CellHookSetup): CellHook
     throw badAnswer(name, 'its module', 'export a function createCellHook')
   }
   const hook: unknown = (create as (setup: CellHookSetup) => unknown)(setup)
+  refusePromise(name, 'createCellHook', hook)
   const made = (typeof hook === 'object' && hook !== null ? hook : {}) as Partial<CellHook>
   if (typeof made.decide !== 'function') {
-    throw badAnswer(name, 'createCellHook', 'return an object with a method decide, at once')
+    throw badAnswer(name, 'createCellHook', 'return an object with a method decide')
   }
   for (const method of ['startRow', 'finish'] as const) {
     const value: unknown = made[method]
@@ -199,7 +200,13 @@ function makeHook(name: string, create: unknown, setup: CellHookSetup): CellHook
   return made as CellHook
 }
 
+function reportOf(name: string, report: unknown): unknown {
+  refusePromise(name, 'finish', report)
+  return structuredClone(report)
+}
+
 function nonsense(link: Link, decision: number): Error {
+  refusePromise(link.name, 'decide', decision)
   if (decision === CellDecision.replace) {
     return badAnswer(link.name, 'decide', 'call setValue before it answers replace')
   }

@@ -6,7 +6,11 @@
  * object where an operation is expected, is an `ERR_COPROCESSOR`.
  */
 import { CellarError } from '../../base/errors.js'
-import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocessor-error.js'
+import {
+  badAnswer,
+  coprocessorError,
+  refusePromise,
+} from '../../storage/coprocessor/coprocessor-error.js'
 import type { BypassContext, Observer, ObserverContext } from '../../api/observer.js'
 import type { CheckAndMutateResult, SyncTable, Table, Timestamp } from '../../api/index.js'
 import { Result } from '../../api/results/result.js'
@@ -293,10 +297,6 @@ function run(name: string, method: string, call: Method, values: readonly unknow
     if (isBlockMissing(error)) throw error
     throw error instanceof CellarError ? error : coprocessorError(name, method, error)
   }
-  if (answer instanceof Promise) {
-    // Avoids an unhandled rejection, since the promise is dropped.
-    answer.catch(() => undefined)
-    throw badAnswer(name, method, 'return at once, not a promise')
-  }
+  refusePromise(name, method, answer)
   return answer
 }

@@ -15,6 +15,10 @@ const failures: readonly (readonly [script: string, message: RegExp])[] = [
   ['set and keep', /answer replace after/],
   ['bad report', /'bad' failed in finish/],
   ['no hook', /createCellHook must return an object with a method decide/],
+  ['promise in createCellHook', /createCellHook must return at once, not a promise/],
+  ['promise in startRow', /startRow must return at once, not a promise/],
+  ['promise in decide', /decide must return at once, not a promise/],
+  ['promise in finish', /finish must return at once, not a promise/],
 ]
 
 function tablesIn(directory: string): number {

@@ -11,6 +11,11 @@ const keep = 0
 const drop = 1
 const replace = 2
 
+/** What an async method gives that throws. */
+function rejection(): Promise<never> {
+  return Promise.reject(new Error('nothing waits for this'))
+}
+
 /** What the hook's `finish` tells. */
 export interface ScriptedReport {
   readonly kind: string
@@ -37,6 +42,8 @@ class ScriptedHook implements CellHook {
 
   startRow(): void {
     this.rows++
+    // A method that returns a promise is still of this type.
+    if (this.script === 'promise in startRow') return rejection() as unknown as undefined
   }
 
   decide(cell: CellView, replacement: CellReplacement): CellDecision {
@@ -56,6 +63,8 @@ class ScriptedHook implements CellHook {
         throw new Error('thrown on purpose')
       case 'nonsense':
         return 'maybe' as unknown as CellDecision
+      case 'promise in decide':
+        return rejection() as unknown as CellDecision
       case 'replace by nothing':
         return replace
       case 'set and keep':
@@ -73,6 +82,7 @@ class ScriptedHook implements CellHook {
 
   finish(): unknown {
     if (this.script === 'bad report') return () => undefined
+    if (this.script === 'promise in finish') return rejection()
     const { cells, rows, markers, setup } = this
     const report: ScriptedReport = {
       kind: setup.job.kind,
@@ -87,5 +97,8 @@ class ScriptedHook implements CellHook {
 
 export function createCellHook(setup: CellHookSetup): CellHook {
   if (setup.options['script'] === 'no hook') return {} as CellHook
+  if (setup.options['script'] === 'promise in createCellHook') {
+    return rejection() as unknown as CellHook
+  }
   return new ScriptedHook(setup)
 }
