@@ -39,7 +39,7 @@ export class Output {
   async table(names: readonly string[], rows: readonly (readonly Shown[])[]): Promise<void> {
     const cells = rows.map((row) => row.map((cell) => String(cell ?? '')))
     const widths = names.map((name, i) =>
-      Math.max(name.length, ...cells.map((row) => row[i].length)),
+      cells.reduce((width, row) => Math.max(width, row[i].length), name.length),
     )
     const isNumber = names.map((_, i) => rows.every((row) => typeof row[i] === 'number'))
     const format = (row: readonly string[]): string =>

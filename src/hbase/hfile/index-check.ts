@@ -62,7 +62,7 @@ export class IndexCheck {
     if (entriesAt + end !== payload.length) {
       return { expected: 'entries that fill the block', found: `${end} bytes` }
     }
-    const levels = Math.max(...below.map((each) => each.levels)) + 1
+    const levels = below.reduce((most, each) => Math.max(most, each.levels), -Infinity) + 1
     this.#nodes.push({ offset, bytes, levels })
     return undefined
   }

@@ -85,7 +85,8 @@ class ProducerState {
     if (pending !== undefined) return pending.answer
     const known = this.#known.find((outcome) => outcome.sequence === sequence)
     if (known !== undefined) return Promise.resolve(known.response)
-    const latest = Math.max(this.#known.at(-1)?.sequence ?? -1, ...this.#pending.keys())
+    let latest = this.#known.at(-1)?.sequence ?? -1
+    for (const other of this.#pending.keys()) latest = Math.max(latest, other)
     if (sequence > latest) return undefined
     const message = `producer '${id}' has published sequence ${latest} already`
     throw new CellarError(MessagingErrorCode.producerSequence, message)

@@ -73,7 +73,8 @@ export class PendingChanges {
     for (const { table, id } of this.removedRecords.values()) {
       const docs = ofIds.get(textTerm(id))
       const ofTable = docs && (await reader.postings(reservedFields.table, textTerm(table)))
-      if (ofTable !== undefined) found.push(...intersection(docs!, ofTable.docs))
+      if (ofTable === undefined) continue
+      for (const doc of intersection(docs!, ofTable.docs)) found.push(doc)
     }
     return found
   }

@@ -104,7 +104,7 @@ export class ChangeSets {
     for (const { pointer, changes } of this.#sets) {
       const keys = sets.get(pointer)
       if (keys === undefined) sets.set(pointer, [...changes])
-      else keys.push(...changes)
+      else for (const change of changes) keys.push(change)
     }
     return sets
   }

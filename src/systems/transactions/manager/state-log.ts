@@ -109,14 +109,14 @@ export class StateLog {
           : carry(frame),
       )
     } catch (error) {
-      this.#late.push(...late)
+      this.later(late)
       throw error
     }
   }
 
   /** Adds mutations to the frame of the next commit. */
   later(mutations: readonly AtomicMutation[]): void {
-    this.#late.push(...mutations)
+    for (const mutation of mutations) this.#late.push(mutation)
   }
 
   /** Removes all rows, and writes the given one. */

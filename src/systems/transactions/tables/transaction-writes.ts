@@ -131,7 +131,7 @@ export class TransactionWrites {
     if (writes.length === 0) return
     const mutations = this.mutations()
     assert(bytes >= 0, 'the bytes of a buffer are never negative')
-    this.#flushed.push(...writes)
+    for (const write of writes) this.#flushed.push(write)
     this.#buffer = []
     this.#bufferBytes = 0
     try {

@@ -323,11 +323,10 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
   }
 
   /** Paths of the records below a path and at it, children before their parents. */
-  async #recordsWithin(path: string): Promise<string[]> {
-    const paths: string[] = []
+  async #recordsWithin(path: string, paths: string[] = []): Promise<string[]> {
     for (const name of await this.target.getChildren(path)) {
       const child = childOf(path, name)
-      if (child !== stampsPath) paths.push(...(await this.#recordsWithin(child)))
+      if (child !== stampsPath) await this.#recordsWithin(child, paths)
     }
     if (await this.target.exists(path)) paths.push(path)
     return paths
