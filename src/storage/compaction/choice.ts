@@ -113,8 +113,8 @@ export interface CompactionPolicy {
    * all files that overlap them. The policy does not judge whether the merge is worth it.
    */
   chooseMajor(input: PolicyInput, rows?: RowInterval): CompactionChoice
-  /** How far the policy lags, whether or not files are busy. */
-  debt(input: PolicyInput): CompactionDebt
+  /** How far the policy lags, by the files alone, whether or not they are busy. */
+  debt(input: Pick<PolicyInput, 'levels'>): CompactionDebt
 }
 
 /** Names of the policies, as users and manifests write them. */

@@ -6,7 +6,10 @@ import { totalBytes } from './rows.js'
 export const noDebt: CompactionDebt = { runs: 0, bytes: 0 }
 
 /** The newest files of level 0, beyond the number that the policy keeps at rest. */
-export function flushedDebt({ levels }: PolicyInput, filesAtRest: number): CompactionDebt {
+export function flushedDebt(
+  { levels }: Pick<PolicyInput, 'levels'>,
+  filesAtRest: number,
+): CompactionDebt {
   const waiting = Math.max(0, levels[0].length - filesAtRest)
   return waiting === 0 ? noDebt : { runs: waiting, bytes: totalBytes(levels[0].slice(0, waiting)) }
 }

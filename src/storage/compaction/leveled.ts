@@ -283,7 +283,7 @@ export function leveledPolicy(options: LeveledOptions): CompactionPolicy {
   }
 }
 
-function debtOf(input: PolicyInput, options: LeveledOptions): CompactionDebt {
+function debtOf(input: Pick<PolicyInput, 'levels'>, options: LeveledOptions): CompactionDebt {
   const { runs, bytes } = flushedDebt(input, options.flushedFilesCrowded)
   const targets = levelTargets(input.levels, options)
   let over = 0

@@ -21,7 +21,7 @@ export interface RunRules {
   runsOf(input: PolicyInput): readonly Run[]
   /** The neighbouring idle runs to merge; none if there is nothing to do. */
   chooseRuns(runs: readonly Run[], input: PolicyInput): readonly Run[]
-  debt(input: PolicyInput): CompactionDebt
+  debt(input: Pick<PolicyInput, 'levels'>): CompactionDebt
 }
 
 function choose(input: PolicyInput, rules: RunRules): CompactionChoice {

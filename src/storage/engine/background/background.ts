@@ -13,6 +13,7 @@ import type { OpenedParts } from '../engine.js'
 import { FlushEdits } from './flush-edits.js'
 import { Flusher } from './flusher.js'
 import { JobHooks, type HookedJob } from './job-hooks.js'
+import { KnownDebts } from './known-debts.js'
 import { LogFloor } from './log-floor.js'
 import { JobRunner } from './job-runner.js'
 import { MemoryRelief } from './memory-relief.js'
@@ -41,6 +42,7 @@ export class Background {
   readonly scrubber: Scrubber
   private readonly parts: BackgroundParts
   private readonly logFloor: LogFloor
+  private readonly debts: KnownDebts
 
   constructor(parts: BackgroundParts) {
     const hooks = new JobHooks(parts)
@@ -49,6 +51,7 @@ export class Background {
     this.parts = parts
     this.hooks = hooks
     this.logFloor = logFloor
+    this.debts = new KnownDebts(parts)
     this.flusher = new Flusher({ ...parts, hooks, runner }, new FlushEdits(parts, logFloor), {
       flushed: (store, result, hooked) => this.flushed(store, result, hooked),
       failed: (store, error) => this.flushFailed(store, error),
@@ -177,6 +180,6 @@ export class Background {
     const { compactor } = this
     const { catalog, pacer } = this.parts
     const counted = compactor.isEnabled && !compactor.isPaused ? catalog.stores.values() : []
-    pacer.update(Array.from(counted, (store) => compactor.debtOf(store)))
+    pacer.update(Array.from(counted, (store) => this.debts.of(store)))
   }
 }

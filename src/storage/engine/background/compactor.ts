@@ -14,7 +14,6 @@ import { abortedError, CellarError, closedError, ErrorCode } from '../../../base
 import {
   nothing,
   type CompactionChoice,
-  type CompactionDebt,
   type CompactionPolicy,
   type PolicyInput,
   type RowInterval,
@@ -110,11 +109,6 @@ export class Compactor {
   /** Number of compactions that run, wait, or were requested. */
   get queueLength(): number {
     return this.waiting.size + this.runs.size + this.requests.filter(({ run }) => !run).length
-  }
-
-  /** How far the compactions of a store lag, by its policy. */
-  debtOf(store: Store): CompactionDebt {
-    return policyOf(store.settings).debt(this.inputOf(store))
   }
 
   /** Number of running compactions. */
