@@ -13,7 +13,7 @@ export function checkBatchCallback(callback: BatchCallback | undefined): BatchCa
   return callback
 }
 
-/** Calls the callback. Throws what it throws, and `ERR_INVALID_ARGUMENT` if it returns a promise. */
+/** Calls the callback; throws what it throws. `ERR_INVALID_ARGUMENT` if it returns a promise. */
 export function tellOutcome(callback: BatchCallback, result: BatchResult, position: number): void {
   const answer: unknown = callback(result, position)
   if (!types.isPromise(answer)) return

@@ -13,21 +13,21 @@ interface KnownDebt {
 
 /** The debts of one engine's stores; see the file header. */
 export class KnownDebts {
-  readonly #parts: Pick<OpenedParts, 'versions'>
-  readonly #known = new WeakMap<Store, KnownDebt>()
+  private readonly parts: Pick<OpenedParts, 'versions'>
+  private readonly known = new WeakMap<Store, KnownDebt>()
 
   constructor(parts: Pick<OpenedParts, 'versions'>) {
-    this.#parts = parts
+    this.parts = parts
   }
 
   /** How far the compactions of a store lag, by its policy. */
   of(store: Store): CompactionDebt {
-    const levels = this.#parts.versions.current.store(store.storeId)?.levels ?? [[]]
+    const levels = this.parts.versions.current.store(store.storeId)?.levels ?? [[]]
     const { settings } = store
-    const known = this.#known.get(store)
+    const known = this.known.get(store)
     if (known?.levels === levels && known.settings === settings) return known.debt
     const debt = policyOf(settings).debt({ levels })
-    this.#known.set(store, { levels, settings, debt })
+    this.known.set(store, { levels, settings, debt })
     return debt
   }
 }
