@@ -109,7 +109,10 @@ export interface ConfigurationFile {
   readonly for: (database: Database) => Promise<CellarConfiguration>
 }
 
-/** Reads the file; without a file the configuration is empty. `ERR_INVALID_ARGUMENT`. */
+/**
+ * Reads the file; without a file the configuration is empty. `ERR_INVALID_ARGUMENT`, also for an
+ * export with another name than `default` and `server`.
+ */
 export async function readConfiguration(file: string | undefined): Promise<ConfigurationFile> {
   const { default: made, server = {} } = file === undefined ? { default: {} } : await load(file)
   checkArray(checkServer(server, "the export 'server'").hosts ?? [], 'option hosts')
@@ -128,10 +131,23 @@ export async function readConfiguration(file: string | undefined): Promise<Confi
   }
 }
 
-async function load(file: string): Promise<{ default?: unknown; server?: ServerConfiguration }> {
+interface ConfigurationModule {
+  readonly default?: unknown
+  readonly server?: ServerConfiguration
+}
+
+async function load(file: string): Promise<ConfigurationModule> {
+  let module: ConfigurationModule
   try {
-    return (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }
+    module = (await import(pathToFileURL(resolve(file)).href)) as ConfigurationModule
   } catch (cause) {
     throw invalidArgument(`${file} cannot be loaded: ${(cause as Error).message}`)
   }
+  // Node also exports the members of the default export of a CommonJS module, and the whole.
+  const known = ['default', 'server', 'module.exports', ...Object.keys(Object(module.default))]
+  const wrong = Object.keys(module).find((name) => !known.includes(name))
+  if (wrong === undefined) return module
+  throw invalidArgument(
+    `${file} has the unknown export '${wrong}': a configuration exports 'default' and 'server'`,
+  )
 }

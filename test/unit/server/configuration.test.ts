@@ -9,8 +9,8 @@ const directory = mkdtempSync(join(tmpdir(), 'cellar-configuration-'))
 t.teardown(() => rmSync(directory, { recursive: true, force: true }))
 let files = 0
 
-function fileOf(text: string): string {
-  const file = join(directory, `${files++}.mjs`)
+function fileOf(text: string, extension = 'mjs'): string {
+  const file = join(directory, `${files++}.${extension}`)
   writeFileSync(file, text)
   return file
 }
@@ -52,3 +52,18 @@ void t.test(
     }
   },
 )
+
+void t.test('an export with another name is refused: it would count for nothing', async (t) => {
+  for (const text of [
+    'export default {}; export const Server = { connectionsMax: 5 }',
+    'export default {}; export const servers = { connectionsMax: 5 }',
+    'export default () => ({}); export const messaging = { ttlSecondsDefault: 5 }',
+  ]) {
+    const refusal = { code: 'ERR_INVALID_ARGUMENT', message: /unknown export '(S|s|m)/ }
+    await t.rejects(readConfiguration(fileOf(text)), refusal, text)
+  }
+  // The members of a CommonJS module are exports of their own, too.
+  const common = 'module.exports = { pruneInvalidTransactions: true, messaging: {} }'
+  const { for: made } = await readConfiguration(fileOf(common, 'cjs'))
+  t.match(await made(undefined as never), { pruneInvalidTransactions: true })
+})
