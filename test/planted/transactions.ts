@@ -66,7 +66,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'The rows of forgotten change sets are lost with a commit that fails',
     file: 'src/systems/transactions/manager/state-log.ts',
-    find: 'this.#late.push(...late)',
+    find: '      this.later(late)\n',
     replace: '',
     tests: managerState,
   },

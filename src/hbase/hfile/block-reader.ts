@@ -1,5 +1,5 @@
 /**
- * Reads the blocks of an HFile one behind the other, and checks each: header, sizes, checksums,
+ * Reads the blocks of an HFile one after the other, and checks each: header, sizes, checksums,
  * compression.
  *
  * Ownership: a block is borrowed until the next read of the reader.

@@ -1,5 +1,5 @@
 /**
- * Writes the blocks of an HFile one behind the other, compressed and with checksums.
+ * Writes the blocks of an HFile one after the other, compressed and with checksums.
  *
  * Written bytes are collected and go to the file in pieces of about a mebibyte.
  */

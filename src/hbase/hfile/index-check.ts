@@ -11,7 +11,7 @@ interface Level extends BlockPlace {
   readonly levels: number
 }
 
-/** Bytes behind the root's entries that name the middle of the file. */
+/** Bytes after the root's entries that name the middle of the file. */
 const middleBytes = 8 + 4 + 4
 const entryFrameBytes = 8 + 4
 

@@ -1,4 +1,4 @@
-/** Where the feed of a source is, and what it does not show. */
+/** Where the feed of a source is, and the changes that it does not show. */
 import type { Database, UnloggedState } from '../../api/index.js'
 
 interface Telling {

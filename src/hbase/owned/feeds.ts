@@ -33,7 +33,7 @@ export class Feeds {
     const ended = new AbortController()
     const feed = this.#follow(log, options, log.last, ended.signal)
     const end = feed.return.bind(feed)
-    // Without the signal, a feed that waits would only end behind the next batch.
+    // Without the signal, a feed that waits would only end after the next batch.
     feed.return = (value) => {
       ended.abort()
       return end(value)

@@ -162,7 +162,7 @@ export class OwnedScanner extends ResultScanner {
   }
 }
 
-/** A filter that is told only once that a scan begins, so that it counts rows over many scans. */
+/** A filter that learns once only that a scan begins, so that it counts rows over many scans. */
 function filterOfRows(filter: Filter): Filter {
   let isBegun = false
   const setReversed = (reversed: boolean): void => {

@@ -2,7 +2,7 @@
  * Scans over a scanner of the gateway, page by page.
  *
  * The gateway and HBase drop a scanner after some time without a call, and so does a gateway that
- * restarts. The scan then opens another scanner behind the last cell that it has returned. A filter
+ * restarts. The scan then opens another scanner after the last cell that it has returned. A filter
  * may count rows, so a scan with a filter ends with `ERR_SCANNER_EXPIRED` instead.
  */
 import { Result, ResultScanner, type Cell, type Scan, type ScanMetrics } from '../../api/index.js'

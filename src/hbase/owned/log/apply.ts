@@ -48,7 +48,7 @@ export function masks(marker: Maskable, cell: Maskable): boolean {
 
 /**
  * Cuts batches into rounds that are applied one after the other. Cells of one write of a row are
- * equally old for HBase, so a marker masks the puts of its round. A put that comes behind such a
+ * equally old for HBase, so a marker masks the puts of its round. A put that comes after such a
  * marker, in a family with `newVersionBehavior`, is seen: it begins another round.
  */
 export function roundsOf(batches: readonly LoggedBatch[]): LoggedBatch[][] {

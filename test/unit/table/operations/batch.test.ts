@@ -190,9 +190,9 @@ for (const form of ['batch', 'batchSync'] as const) {
     const rejects = async (): Promise<never> => {
       throw mistake
     }
-    await t.rejects(async () => table[form](operations, rejects), { code })
+    await t.rejects(async () => table[form](operations, rejects as () => never), { code })
     t.same(table.getSync({ row: 'a' }).value('f:n'), counter(2), 'it is refused at once')
-    await t.rejects(async () => table[form](operations, () => rejects()), { code })
+    await t.rejects(async () => table[form](operations, () => rejects() as never), { code })
     t.same(table.getSync({ row: 'a' }).value('f:n'), counter(3), 'known after the first outcome')
     await test.close()
   })

@@ -15,7 +15,11 @@ void t.test('a debt is that of the present files and settings', (t) => {
     const flushed = Array.from({ length: files }, (_, i) => {
       return { fileNumber: i + 1, fileBytes: 10, level: 0 }
     })
-    return [new Proxy(flushed, { get: (inner, name) => (reads++, Reflect.get(inner, name)) })]
+    const get = (inner: object[], name: string): unknown => {
+      reads++
+      return Reflect.get(inner, name)
+    }
+    return [new Proxy<object[]>(flushed, { get })]
   }
   let levels = levelsOf(100)
   const versions = { current: { store: () => ({ levels }) } }

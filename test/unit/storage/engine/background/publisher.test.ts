@@ -8,6 +8,7 @@ import type { SsTableReaders } from '../../../../../src/storage/files/sstable-re
 import { SimulatedDisk } from '../../../../doubles/simulated-disk.js'
 import type { LeveledTables, Store } from '../../../../../src/storage/store/store.js'
 import type { FileMetadata } from '../../../../../src/storage/version/file-metadata.js'
+import { formatFileName } from '../../../../../src/storage/version/file-names.js'
 import { VersionSet } from '../../../../../src/storage/version/version-set.js'
 
 const storeId = 8
@@ -44,6 +45,10 @@ async function make(installTables: (levels: LeveledTables) => void) {
   })
   while (versions.allocateId() < storeId);
   const numbers = [0, 0, 0].map(() => versions.allocateFileNumber())
+  // A file that a version drops is removed, so the replaced ones exist.
+  for (const number of numbers.slice(0, 2)) {
+    fileSystem.openSync(`/db/${formatFileName('table', number)}`, 'create').closeSync()
+  }
   const families = [{ name: 'f', storeId, options: {} }]
   const table = { tableId: 7, name: 't', families, options: {} }
   const first = numbers.slice(0, 2).map((number) => ({ storeId, file: file(number) }))
