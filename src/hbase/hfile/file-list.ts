@@ -55,18 +55,39 @@ export function prepareDirectory(fileSystem: FileSystem, directory: string): voi
   for (const path of left) fileSystem.unlinkSync(path)
 }
 
-/** Writes the list of durable files, and gives them their names. */
+/**
+ * Writes the list of durable files, and gives them their names. `ERR_DIRECTORY_NOT_EMPTY` if
+ * another export into the directory has removed one of them, or has files there too.
+ */
 export function completeExport(
   fileSystem: FileSystem,
   directory: string,
   id: string,
   list: readonly ExportedFile[],
 ): void {
+  checkAlone(fileSystem, directory, list)
   for (const family of new Set(list.map((each) => each.family))) {
     fileSystem.syncDirectorySync(fileSystem.join(directory, family))
   }
   writeCheckedJsonSync(fileSystem, directory, listName, { format: 1, id, files: list })
   nameFiles(fileSystem, directory, list)
+}
+
+/** Refuses an export that was not alone: HBase would load the files of two tables as one. */
+function checkAlone(
+  fileSystem: FileSystem,
+  directory: string,
+  list: readonly ExportedFile[],
+): void {
+  const own = list.map(({ family, file }) => fileSystem.join(family, hiddenName(file)))
+  const present = fileSystem.listSync(directory).flatMap((family) => {
+    const path = fileSystem.join(directory, family)
+    if (fileSystem.statSync(path)?.kind !== 'directory') return [family]
+    return fileSystem.listSync(path).map((file) => fileSystem.join(family, file))
+  })
+  if (own.length === present.length && own.every((each) => present.includes(each))) return
+  const message = `another export writes to ${directory}`
+  throw new CellarError(ErrorCode.directoryNotEmpty, message)
 }
 
 /**

@@ -171,3 +171,32 @@ void t.test('what an export left that was killed is removed by the next', async 
     files.flatMap(({ family, file }) => (family === 'f' ? [file] : [])).sort(),
   )
 })
+
+void t.test('two exports into one directory never make one of both', async (t) => {
+  const database = await openMemoryDatabase()
+  t.teardown(() => database.close())
+  for (const [name, rows] of Object.entries({ few: 10, many: 30_000 })) {
+    const table = await database.createTable(name, { families: { f: {} } })
+    const puts = Array.from({ length: rows }, (_, i) => ({ row: `${i}`, cells: { 'f:a': name } }))
+    await table.putList(puts)
+  }
+  for (const [first, second] of [
+    ['few', 'many'],
+    ['many', 'few'],
+    ['many', 'many'],
+  ]) {
+    const fileSystem = new MemoryFileSystem()
+    const ends = await Promise.allSettled(
+      [first, second].map((table) => exportHFiles(database, table, '/out', { fileSystem })),
+    )
+    const done = ends.flatMap((end, i) => (end.status === 'fulfilled' ? [[first, second][i]] : []))
+    const reasons = ends.flatMap((end) => (end.status === 'rejected' ? [codeOf(end.reason)] : []))
+    t.ok(done.length <= 1, `${first} and ${second}: ${done.length} succeeds`)
+    t.same(new Set(reasons), new Set(['ERR_DIRECTORY_NOT_EMPTY']))
+    for (const table of done) {
+      await loadHFiles(database, 'copy', ['/out'], { fileSystem })
+      t.strictSame(await storedCells(database, 'copy'), await storedCells(database, table))
+      await database.admin.deleteTable('copy')
+    }
+  }
+})
