@@ -6,6 +6,9 @@ export interface Clock {
   now(): number
 }
 
+/** Longest time of a timer of Node, in milliseconds: a longer one would end at once. */
+export const timerMillisecondsMax = 2 ** 31 - 1
+
 /** The wall clock of the machine. */
 export const systemClock: Clock = { now: () => Date.now() }
 

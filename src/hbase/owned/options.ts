@@ -1,6 +1,6 @@
 /** The options of an owned database. */
 import { checkSignal, checkText, shown } from '../../base/arguments.js'
-import { systemClock, type Clock } from '../../base/clock.js'
+import { systemClock, timerMillisecondsMax, type Clock } from '../../base/clock.js'
 import { invalidArgument } from '../../base/errors.js'
 import {
   callback,
@@ -18,8 +18,6 @@ import {
 import type { CellarError } from '../../base/errors.js'
 
 const mebibyte = 1024 * 1024
-/** Longest time of a timer. */
-const timerMax = 2 ** 31 - 1
 
 function readName(name: string, what: string): string {
   if (/^[A-Za-z0-9_.-]{1,200}$/.test(checkText(name, what))) return name
@@ -35,9 +33,9 @@ export const ownedOptions = declareOptions('an owned database', {
   /** Durability of the log, if its table is made. Default 'FSYNC_WAL'. */
   durability: choice<'SYNC_WAL' | 'FSYNC_WAL'>(['SYNC_WAL', 'FSYNC_WAL'], 'FSYNC_WAL'),
   /** How often the owner shows that it lives, and notes how far it is. Default 1,000. */
-  heartbeatMilliseconds: integer({ min: 10, max: timerMax, default: 1_000 }),
+  heartbeatMilliseconds: integer({ min: 10, max: timerMillisecondsMax, default: 1_000 }),
   /** A standby takes over after this time without a heartbeat. Default 10,000. */
-  takeoverMilliseconds: integer({ min: 20, max: timerMax, default: 10_000 }),
+  takeoverMilliseconds: integer({ min: 20, max: timerMillisecondsMax, default: 10_000 }),
   /** How long a call that fails is repeated before the database is poisoned. Default 60,000. */
   retryMilliseconds: integer({ min: 0, default: 60_000 }),
   /** Bytes of the log that are kept for feeds that begin later. Default 64 MiB. */

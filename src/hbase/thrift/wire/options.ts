@@ -1,6 +1,7 @@
 /** The options of a connection to HBase. */
 import type { ConnectionOptions } from 'node:tls'
 import { checkBoolean, shown } from '../../../base/arguments.js'
+import { timerMillisecondsMax } from '../../../base/clock.js'
 import { invalidArgument } from '../../../base/errors.js'
 import {
   checked,
@@ -19,8 +20,6 @@ const portMax = 65_535
 /** The port of HBase's Thrift gateways. */
 const gatewayPort = 9090
 const mebibyte = 1024 * 1024
-/** Longest time of a timer. */
-const timerMax = 2 ** 31 - 1
 
 /** The declaration of {@link GatewayAddress}. */
 const gatewayOptions = declareOptions('a gateway', {
@@ -72,15 +71,15 @@ export const hbaseOptions = declareOptions('connectHBase', {
   /** Most connections to a gateway, each with one call at a time. Default 8. */
   connectionsMax: integer({ min: 1, max: 1024, default: 8 }),
   /** Time to connect to a gateway. Default 5,000. */
-  connectMilliseconds: integer({ min: 1, max: timerMax, default: 5_000 }),
+  connectMilliseconds: integer({ min: 1, max: timerMillisecondsMax, default: 5_000 }),
   /** Time for the answer to one call. Default 60,000. */
-  answerMilliseconds: integer({ min: 1, max: timerMax, default: 60_000 }),
+  answerMilliseconds: integer({ min: 1, max: timerMillisecondsMax, default: 60_000 }),
   /** Time for a call with all its repetitions. Default 120,000. */
-  deadlineMilliseconds: integer({ min: 1, max: timerMax, default: 120_000 }),
+  deadlineMilliseconds: integer({ min: 1, max: timerMillisecondsMax, default: 120_000 }),
   /** Pause before the first repetition of a call; doubled for each further one. Default 100. */
-  retryMillisecondsBase: integer({ min: 1, max: timerMax, default: 100 }),
+  retryMillisecondsBase: integer({ min: 1, max: timerMillisecondsMax, default: 100 }),
   /** Longest pause between repetitions. Default 5,000. */
-  retryMillisecondsMax: integer({ min: 1, max: timerMax, default: 5_000 }),
+  retryMillisecondsMax: integer({ min: 1, max: timerMillisecondsMax, default: 5_000 }),
   /** Rows that a scan fetches in one call, unless it has `caching`. Default 1,000. */
   pageRows: integer({ min: 1, max: 1_000_000, default: 1_000 }),
   /** Longest answer. A longer one ends the call with `ERR_UNAVAILABLE`. Default 256 MiB. */
