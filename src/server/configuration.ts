@@ -144,7 +144,8 @@ async function load(file: string): Promise<ConfigurationModule> {
     throw invalidArgument(`${file} cannot be loaded: ${(cause as Error).message}`)
   }
   // Node also exports the members of the default export of a CommonJS module, and the whole.
-  const known = ['default', 'server', 'module.exports', ...Object.keys(Object(module.default))]
+  const members = Object.keys((module.default ?? {}) as object)
+  const known = ['default', 'server', 'module.exports', ...members]
   const wrong = Object.keys(module).find((name) => !known.includes(name))
   if (wrong === undefined) return module
   throw invalidArgument(
