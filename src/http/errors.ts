@@ -9,7 +9,10 @@ export const ServerErrorCode = {
   unauthorized: 'ERR_UNAUTHORIZED',
   /** The caller has no permission. */
   forbidden: 'ERR_FORBIDDEN',
-  /** The content type of the body is missing, or the address does not accept it. */
+  /**
+   * The content type of the body is missing, the address does not accept it, or it names another
+   * charset than UTF-8.
+   */
   mediaType: 'ERR_MEDIA_TYPE',
   /** The body has more bytes than the limits of the server allow. */
   tooLarge: 'ERR_REQUEST_TOO_LARGE',

@@ -6,6 +6,8 @@
  * A body counts until its request is answered, and three times: as its bytes, as the text and the
  * values made of them, and as the stored copy. The rest of a refused body is read and discarded, so
  * that the client receives the answer; `request-clocks.ts` bounds the time.
+ *
+ * Text is read as UTF-8, so a body that declares another `charset` is refused.
  */
 import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
@@ -40,6 +42,7 @@ export function bodyParser(limits: BodyLimits, memory: RequestMemory): ServerCon
     const { requestBytesMax } = limits
     const { 'content-encoding': encoding = 'identity', 'content-length': length = 0 } =
       request.headers
+    const charset = charsetOf(request.headers['content-type'])
     const sent = Number(length)
     const refuse = (error: Error): void => {
       payload.resume()
@@ -47,6 +50,11 @@ export function bodyParser(limits: BodyLimits, memory: RequestMemory): ServerCon
     }
     if (encoding !== 'identity' && encoding !== 'gzip') {
       refuse(invalidArgument(`the encoding '${encoding}' is not known`))
+      return
+    }
+    if (!charsets.includes(charset)) {
+      const message = `bodies in the charset '${charset}' are not taken: text is UTF-8`
+      refuse(new CellarError(ServerErrorCode.mediaType, message))
       return
     }
     if (sent > requestBytesMax) {
@@ -61,6 +69,14 @@ export function bodyParser(limits: BodyLimits, memory: RequestMemory): ServerCon
     leases.set(request.raw, lease)
     receive(payload, { ...limits, lease, heldMax: memory.bytesMax }, encoding === 'gzip', done)
   }
+}
+
+/** UTF-8, and the part of it that is ASCII. */
+const charsets: readonly string[] = ['utf-8', 'utf8', 'us-ascii', 'ascii']
+
+/** The charset that a content type declares, in lower case; UTF-8 if it declares none. */
+function charsetOf(contentType = ''): string {
+  return /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(contentType)?.[1].toLowerCase() ?? 'utf-8'
 }
 
 /** Bounds of one body; one larger than the whole memory may hold all of the memory. */

@@ -125,6 +125,27 @@ void t.test('a page of another server neither writes nor reads', async (t) => {
   await proxied.close()
 })
 
+void t.test('a body in another charset than UTF-8 is refused, types are in any case', async (t) => {
+  const { port, service, close } = await open()
+  const cases = [
+    ['application/json; charset=utf-16', 415],
+    ['application/json;charset="UTF-16LE"', 415],
+    ['application/json; version=1; Charset=iso-8859-1', 415],
+    ['avro/binary; charset=utf-16', 415],
+    ['application/json; charset=UTF-8', 200],
+    ['application/json; charset="utf-8"', 200],
+    ['application/json; charset=us-ascii', 200],
+    ['Application/JSON', 200],
+  ] as const
+  for (const [type, status] of cases) {
+    const answer = await send(port, { headers: { 'content-type': type }, body: hello })
+    t.equal(answer.status, status, type)
+    if (status === 415) t.match(JSON.parse(answer.text), { code: 'ERR_MEDIA_TYPE' })
+  }
+  t.equal((await service.poll(topic)).length, 4)
+  await close()
+})
+
 function link(method: string, port: number): Sent {
   const site = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
   return { method, path: '/plain', headers: { ...json, ...site, host: `127.0.0.1:${port}` } }

@@ -342,9 +342,9 @@ function consumerOf({ request }: Call): string {
   return (request.params as { consumer: string }).consumer
 }
 
-/** The content type without parameters. */
+/** The content type without parameters, in lower case. */
 function typeOf({ headers }: FastifyRequest): string | undefined {
-  return headers['content-type']?.split(';')[0].trim()
+  return headers['content-type']?.split(';')[0].trim().toLowerCase()
 }
 
 /** The form of the answer to a request without a body. */
