@@ -4,7 +4,8 @@
  *
  * The guards apply to all systems: authentication (gate.ts), origin (origin-guard.ts), bodies and
  * memory (request-bodies.ts, request-memory.ts), time limits (request-clocks.ts) and shutdown
- * (closing.ts). A body needs a content type of its system. The caller closes the databases.
+ * (closing.ts). A body needs a content type of its system. A method that an address does not have
+ * is refused with 405 (other-methods.ts). The caller closes the databases.
  */
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
@@ -24,6 +25,7 @@ import { HttpMetrics } from './http-metrics.js'
 import { RequestMemory } from '../http/request-memory.js'
 import { addRoute } from '../http/operations.js'
 import { describeRoutes } from './openapi.js'
+import { watchMethods } from './other-methods.js'
 import { OriginGuard } from './origin-guard.js'
 import { bodyParser, noMemory, releaseBody } from './request-bodies.js'
 import { watchRequest } from './request-clocks.js'
@@ -71,6 +73,7 @@ export class CellarServer {
     addAnswers(app, memory)
     const parser = bodyParser(settings, memory)
     const description = describeRoutes(app)
+    const refuseOtherMethods = watchMethods(app)
     const isUp = { 200: 'the server runs, and its systems serve', 503: 'a system does not serve' }
     const health = { id: 'health', summary: 'health', answers: isUp }
     addRoute(app, 'get', '/health', health, (_request, reply) => {
@@ -95,6 +98,7 @@ export class CellarServer {
         await system.register(scope, { memory, bodies: parser, principals })
       })
     }
+    refuseOtherMethods()
     try {
       await app.listen({ host: await addressOf(host), port })
     } catch (error) {

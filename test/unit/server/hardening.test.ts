@@ -146,6 +146,35 @@ void t.test('a body in another charset than UTF-8 is refused, types are in any c
   await close()
 })
 
+void t.test('a method that an address does not have is refused with those it has', async (t) => {
+  const { server, close } = await open()
+  const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+    paths: Record<string, object>
+  }
+  const known = Object.entries({ ...paths, '/plain': { get: {}, post: {} } })
+  t.ok(known.length > 20, `${known.length} addresses`)
+  for (const [address, operations] of known) {
+    const has = Object.keys(operations).flatMap((name) => {
+      if (name === 'parameters') return []
+      return name === 'get' ? ['GET', 'HEAD'] : [name.toUpperCase()]
+    })
+    const allow = [...has, 'OPTIONS'].sort().join()
+    for (const method of ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS']) {
+      if (has.includes(method)) continue
+      const body = ['GET', 'OPTIONS'].includes(method) ? {} : { body: hello, headers: json }
+      const url = `${server.url}${address.replace(/\{\w+\}/g, 'x')}`
+      const response = await fetch(url, { method, ...body })
+      const told = response.headers.get('allow')?.split(', ').sort().join()
+      const status = method === 'OPTIONS' ? 204 : 405
+      t.same([response.status, told], [status, allow], `${method} ${address}`)
+      await response.arrayBuffer()
+    }
+  }
+  const nowhere = await fetch(`${server.url}/nowhere`, { method: 'POST' })
+  t.equal(nowhere.status, 404)
+  await close()
+})
+
 function link(method: string, port: number): Sent {
   const site = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
   return { method, path: '/plain', headers: { ...json, ...site, host: `127.0.0.1:${port}` } }

@@ -4,17 +4,10 @@
  * The routes of records exist in four forms: `/x`, `/table/{table}/x`, `/{repository}/x` and
  * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import {
-  checked,
-  declareOptions,
-  number,
-  invalidArgument,
-  type OptionsOf,
-} from '../../../api/index.js'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { checked, declareOptions, number, type OptionsOf } from '../../../api/index.js'
 import { hasCode } from '../errors.js'
 import { FieldNames } from './field-names.js'
-import { withStatus } from '../../../http/errors.js'
 import { addRoutes } from '../../../http/operations.js'
 import { finderOf, type ServerSystem } from '../../../http/server-system.js'
 import { blobRoutes, uploadRoute } from './blobs.js'
@@ -102,12 +95,6 @@ export function repositoryRoutes(
         scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
         addRoutes(scope, base, uploads, callOf)
       })
-      const methods = new Map<string, string[]>()
-      for (const { at } of [...routes, ...uploads]) {
-        const [method, path] = at.split(' ')
-        methods.set(path, [...(methods.get(path) ?? []), method.toUpperCase()])
-      }
-      for (const [path, known] of methods) refuseOthers(app, base + path, known)
     },
   }
 }
@@ -118,27 +105,6 @@ function placed(inForms: Readonly<Record<string, string>>, routes: readonly Rout
     return routes.map((route) => {
       return { ...route, at: route.at.replace(' ', ` ${form}`), id: `${route.id}${suffix}` }
     })
-  })
-}
-
-/** Answers other methods of an address with 405, and `OPTIONS` with the allowed methods. */
-function refuseOthers(app: FastifyInstance, url: string, known: readonly string[]): void {
-  const allowed = known.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  const allow = [...allowed, 'OPTIONS'].join(', ')
-  app.options(url, (_request, reply) => {
-    void reply.code(204).header('allow', allow).send()
-  })
-  const others = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'].filter((method) => {
-    return !allowed.includes(method)
-  })
-  app.route({
-    method: others,
-    url,
-    handler: (request, reply) => {
-      const problem = invalidArgument(`${request.method} is none of ${allow}`)
-      void reply.header('allow', allow)
-      throw withStatus(405, problem)
-    },
   })
 }
 
