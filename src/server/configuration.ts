@@ -144,7 +144,7 @@ async function load(file: string): Promise<ConfigurationModule> {
     throw invalidArgument(`${file} cannot be loaded: ${(cause as Error).message}`)
   }
   // Node also exports the members of the default export of a CommonJS module, and the whole.
-  const members = Object.keys((module.default ?? {}) as object)
+  const members = Object.keys(module.default ?? {})
   const known = ['default', 'server', 'module.exports', ...members]
   const wrong = Object.keys(module).find((name) => !known.includes(name))
   if (wrong === undefined) return module

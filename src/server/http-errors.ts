@@ -1,9 +1,11 @@
 /** Maps errors to answers: a status, and a body with the stable code. */
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
-import { hasCode, CellarError, ErrorCode, shown } from '../api/index.js'
+import { hasCode, CellarError, ErrorCode, invalidArgument, shown } from '../api/index.js'
 import { MessagingErrorCode } from '../systems/messaging/index.js'
 import { RepositoryErrorCode } from '../systems/repository/index.js'
-import { ServerErrorCode, statusOf } from '../http/errors.js'
+import { ServerErrorCode, statusOf, withStatus } from '../http/errors.js'
 import { type ConflictDetail, TransactionErrorCode } from '../systems/transactions/index.js'
 
 /** Status and body of an error's answer. */
@@ -87,6 +89,32 @@ export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   const { status, code, message } = errorAnswer(error)
   const body = { code, message, ...conflictOf(error) }
   return reply.code(status).type('application/json').send(JSON.stringify(body))
+}
+
+/** Answers bytes that are no request, in the form of other errors, and ends their connection. */
+export function refuseBytes({ code }: { readonly code?: string }, socket: Socket): void {
+  if (code !== 'ECONNRESET' && socket.writable) {
+    const { status, ...body } = errorAnswer(brokenRequest(code))
+    const text = JSON.stringify(body)
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(text)}`,
+      'connection: close',
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n${text}`)
+  }
+  socket.destroy()
+}
+
+function brokenRequest(code: string | undefined): unknown {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return withStatus(431, new CellarError(ServerErrorCode.tooLarge, 'the headers are too long'))
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new CellarError(ServerErrorCode.timeout, 'the headers did not come in time')
+  }
+  return invalidArgument('the request is not HTTP/1.1')
 }
 
 /** The details of a transaction conflict; empty for other errors. */

@@ -1,6 +1,6 @@
 /**
- * Requests with a method that their address does not have: 405, with the allowed methods in `Allow`;
- * `OPTIONS` is answered with them.
+ * Requests with a method that their address does not have: 405, with the allowed methods in the
+ * header `Allow`. `OPTIONS` is answered with them.
  */
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { invalidArgument } from '../api/index.js'

@@ -20,7 +20,7 @@ import {
 import { makeGate } from './gate.js'
 import { Closing } from './closing.js'
 import { ServerErrorCode } from '../http/errors.js'
-import { errorAnswer, sendError } from './http-errors.js'
+import { errorAnswer, refuseBytes, sendError } from './http-errors.js'
 import { HttpMetrics } from './http-metrics.js'
 import { RequestMemory } from '../http/request-memory.js'
 import { addRoute } from '../http/operations.js'
@@ -147,6 +147,7 @@ function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): Fas
     connectionsCheckingInterval: headCheckMilliseconds,
   }
   const app = fastify({
+    clientErrorHandler: refuseBytes,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: parameterLengthMax },

@@ -265,6 +265,24 @@ void t.test('heads and bodies that drip are cut off, and large ones are not', as
   await close()
 })
 
+void t.test('what is no request gets an answer of the same form as other errors', async (t) => {
+  const { port, close } = await open({ bodyMilliseconds: 300 })
+  for (const [text, status, code] of [
+    ['nonsense\r\n\r\n', 400, 'ERR_INVALID_ARGUMENT'],
+    [`GET ${path} HTTP/1.1\r\nhost: localhost\r\na b: c\r\n\r\n`, 400, 'ERR_INVALID_ARGUMENT'],
+    [`GET ${path} HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431, 'ERR_REQUEST_TOO_LARGE'],
+    [`GET ${path} HTTP/1.1\r\nhost: loc`, 408, 'ERR_REQUEST_TIMEOUT'],
+  ] as const) {
+    const answer = await heard(await say(port, text))
+    t.match(answer, new RegExp(`^HTTP/1.1 ${status} `))
+    t.match(answer, /\r\ncontent-type: application\/json\r\n/i)
+    const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as object
+    t.match(body, { code, message: /./ })
+    t.strictSame(Object.keys(body), ['code', 'message'])
+  }
+  await close()
+})
+
 void t.test('bodies that become large take no more than the memory of the server', async (t) => {
   const bytesMax = 4 << 20
   const { port, memory, service, close } = await open({ memoryBytesMax: bytesMax })
