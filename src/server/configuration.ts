@@ -16,14 +16,18 @@ import {
   type OptionsOf,
 } from '../api/index.js'
 import type { MessagingOptions } from '../systems/messaging/index.js'
+import { messagingOptions } from '../systems/messaging/options.js'
 import type {
   MaintenanceOptions,
   RepositoryOptions,
   SearchIndexesOptions,
   TextExtractionOptions,
 } from '../systems/repository/index.js'
+import { maintenanceOptions } from '../systems/repository/manager/maintenance.js'
+import { repositoryOptions } from '../systems/repository/manager/options.js'
 import type { TransactionManagerOptions } from '../systems/transactions/index.js'
-import type { MessagingRoutesOptions } from '../systems/messaging/http/routes.js'
+import { managerOptions } from '../systems/transactions/options.js'
+import { routesOptions, type MessagingRoutesOptions } from '../systems/messaging/http/routes.js'
 import type { ServerOptions } from './options.js'
 
 /** The options of messaging and of the server that `cellar serve` sets itself. */
@@ -44,28 +48,47 @@ const ownServerOptions = ['host', 'port', 'token', 'principals'] as const
 export type ServerConfiguration = Omit<ServerOptions, (typeof ownServerOptions)[number]> &
   MessagingRoutesOptions
 
-/** Checks that options are an object without those that the command sets itself. */
+/** Options as `declareOptions` declares them. */
+interface Declared {
+  read(given: never): unknown
+}
+
+/**
+ * Checks options, and that those are absent that the command sets itself. `declared` has their
+ * rules: what a configuration has wrong is found before a directory is created.
+ */
 function without<Own extends string, Options>(
   own: readonly Own[],
+  declared?: Declared,
 ): (given: Omit<Options, Own>, what: string) => Omit<Options, Own> {
   return (given, what) => {
     const wrong = own.find((name) => name in checkObject(given, what))
-    if (wrong === undefined) return given
-    throw invalidArgument(`${what} of the configuration has no ${wrong}: the command sets it`)
+    if (wrong !== undefined) {
+      throw invalidArgument(`${what} of the configuration has no ${wrong}: the command sets it`)
+    }
+    declared?.read(given as never)
+    return given
   }
 }
 
-const checkServer = without<(typeof ownServerOptions)[number], ServerOptions>(ownServerOptions)
+const checkServer = without<
+  (typeof ownServerOptions)[number],
+  ServerOptions & MessagingRoutesOptions
+>(ownServerOptions)
 
 const configurationOptions = declareOptions('the configuration', {
   /** Limits and times of messaging, such as `ttlSecondsDefault` and `lifetimeMilliseconds`. */
   messaging: checked(
-    without<(typeof ownMessagingOptions)[number], MessagingOptions>(ownMessagingOptions),
+    without<(typeof ownMessagingOptions)[number], MessagingOptions>(
+      ownMessagingOptions,
+      messagingOptions,
+    ),
   ),
   /** Limits and times of transactions. */
   transactions: checked(
     without<(typeof ownTransactionOptions)[number], TransactionManagerOptions>(
       ownTransactionOptions,
+      managerOptions,
     ),
   ),
   /**
@@ -78,13 +101,13 @@ const configurationOptions = declareOptions('the configuration', {
    * Options of the repository, such as blob stores, hooks and retention times. Deleted records can
    * be restored for a day unless `undeleteMilliseconds` is given.
    */
-  repository: checked<RepositoryOptions>(checkObject),
+  repository: checked(without<never, RepositoryOptions>([], repositoryOptions)),
   /** Options of the indexes; without `backend` the indexes are in tables of the database. */
   indexes: checked<Partial<SearchIndexesOptions>>(checkObject),
   /** Limits of text extraction, and modules for other formats. */
   extraction: checked<TextExtractionOptions>(checkObject),
   /** Schedule of the maintenance in `cellar serve`, which removes unreferenced data. */
-  maintenance: checked<MaintenanceOptions>(checkObject),
+  maintenance: checked(without<never, MaintenanceOptions>([], maintenanceOptions)),
 })
 
 /** The options of `cellar serve` and `cellar repository` from the file of `--configuration`. */
@@ -115,7 +138,9 @@ export interface ConfigurationFile {
  */
 export async function readConfiguration(file: string | undefined): Promise<ConfigurationFile> {
   const { default: made, server = {} } = file === undefined ? { default: {} } : await load(file)
-  checkArray(checkServer(server, "the export 'server'").hosts ?? [], 'option hosts')
+  const { hosts = [], chunkBytes } = checkServer(server, "the export 'server'")
+  checkArray(hosts, 'option hosts')
+  routesOptions.read({ chunkBytes })
   const checkedOptions = (given: unknown): CellarConfiguration => {
     if (typeof given === 'object' && given !== null) return configurationOptions.read(given)
     throw invalidArgument(`${file} needs a default export: a configuration, or what makes one`)

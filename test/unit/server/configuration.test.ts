@@ -67,3 +67,19 @@ void t.test('an export with another name is refused: it would count for nothing'
   const { for: made } = await readConfiguration(fileOf(common, 'cjs'))
   t.match(await made(undefined as never), { pruneInvalidTransactions: true })
 })
+
+void t.test('wrong options of each part are found before a database is open', async (t) => {
+  for (const [text, message] of [
+    ['{ messaging: { ttlSecondDefault: 5 } }', /ttlSecondDefault/],
+    ['{ messaging: { ttlSecondsDefault: -1 } }', /ttlSecondsDefault/],
+    ['{ messaging: { ttlSecondsDefault: "1" } }', /ttlSecondsDefault/],
+    ['{ transactions: { timeout: 5 } }', /timeout/],
+    ['{ transactions: { timeoutMilliseconds: 0 } }', /timeoutMilliseconds/],
+    ['{ maintenance: { interval: 5 } }', /interval/],
+    ['{ repository: { undelete: 5 } }', /undelete/],
+    ['{}; export const server = { chunkBytes: 0 }', /chunkBytes/],
+  ] as const) {
+    const file = fileOf(`export default ${text}`)
+    await t.rejects(readConfiguration(file), { code: 'ERR_INVALID_ARGUMENT', message }, text)
+  }
+})

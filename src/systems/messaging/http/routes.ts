@@ -55,7 +55,8 @@ import {
 } from './requests.js'
 import { contentTypes, decode, encode, messageId, type Form, type WireType } from './wire-types.js'
 
-const routesOptions = declareOptions('the routes of messaging', {
+/** The declared options of {@link messagingRoutes}. */
+export const routesOptions = declareOptions('the routes of messaging', {
   /** Bytes of messages at which a chunk of a poll closes. Default 60,000. */
   chunkBytes: integer({ min: 1, default: 60_000 }),
 })

@@ -26,7 +26,8 @@ const common = {
   uploadMillisecondsMax: integer({ min: 0, max: millisecondsMax, default: hour }),
 }
 
-const maintenanceOptions = declareOptions('the maintenance of a repository', {
+/** The declared options of the maintenance. */
+export const maintenanceOptions = declareOptions('the maintenance of a repository', {
   ...common,
   /** Milliseconds from the end of a run to the next one. Default an hour. */
   intervalMilliseconds: integer({ min: 1, max: millisecondsMax, default: hour }),

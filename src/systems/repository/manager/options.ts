@@ -56,7 +56,8 @@ function checkHook(hook: RepositoryHook): RepositoryHook {
   return hook
 }
 
-const repositoryOptions = declareOptions('a repository', {
+/** The declared options of a repository. */
+export const repositoryOptions = declareOptions('a repository', {
   /** Prefix of the table names. Default 'repository'. */
   tablePrefix: checked(checkPrefix, 'repository'),
   /** Default: the clock of the machine. */
