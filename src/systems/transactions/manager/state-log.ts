@@ -16,7 +16,7 @@ import { claim } from '../../../comfort/claims.js'
 import { openTable } from '../../../comfort/tables.js'
 import { stateError, TransactionErrorCode } from '../errors.js'
 import type { ManagerSettings } from '../options.js'
-import { emptyState, readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
+import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
 
 /** Most rows of one batch when many rows change. */
 const batchRowsMax = 4096
@@ -76,9 +76,12 @@ export class StateLog {
     throw new CellarError(TransactionErrorCode.unavailable, message, options)
   }
 
-  /** The stored state; undefined if there is none. */
-  read(): Promise<StoredState | undefined> {
-    return readState(this.#database.table(this.#settings.table))
+  /** The stored state; undefined if there is none. Removes what an unfinished import left. */
+  async read(): Promise<StoredState | undefined> {
+    const { state, isWhole } = await this.#stored()
+    if (isWhole) return state
+    await this.appendMany(this.#removals(state))
+    return undefined
   }
 
   /** Writes without waiting for the disk: the frames of later commits follow in the log. */
@@ -121,13 +124,8 @@ export class StateLog {
 
   /** Removes all rows, and writes the given one. */
   async clear(pointers: AtomicMutation): Promise<void> {
-    const { running, committed, invalid } = (await this.read()) ?? emptyState()
-    const gone = [
-      ...Array.from(running.keys(), (id) => this.rows.ended(id)),
-      ...committed.map(({ pointer, id }) => this.rows.forgotten(pointer, id)),
-      ...Array.from(invalid, (pointer) => this.rows.valid(pointer)),
-    ]
-    await this.append([...gone, pointers])
+    const { state } = await this.#stored()
+    await this.append([...this.#removals(state), pointers])
   }
 
   /** Writes the mutations of `later` that no commit has included, and waits for pending writes. */
@@ -142,6 +140,19 @@ export class StateLog {
     } finally {
       this.#release()
     }
+  }
+
+  #stored(): ReturnType<typeof readState> {
+    return readState(this.#database.table(this.#settings.table))
+  }
+
+  /** The mutations that remove all rows of a state but that of the pointers. */
+  #removals({ running, committed, invalid }: StoredState): AtomicMutation[] {
+    return [
+      ...Array.from(running.keys(), (id) => this.rows.ended(id)),
+      ...committed.map(({ pointer, id }) => this.rows.forgotten(pointer, id)),
+      ...Array.from(invalid, (pointer) => this.rows.valid(pointer)),
+    ]
   }
 
   async #write(apply: () => Promise<unknown>): Promise<void> {

@@ -143,12 +143,13 @@ export class StateRows {
 }
 
 /**
- * Reads all state; undefined if there is none. A malformed row fails the open: the state of
+ * Reads all rows. `isWhole` is false without the row of the pointers: there is no state, but an
+ * import that did not end may have left rows. A malformed row fails the open: the state of
  * transactions must not be guessed.
  */
-export async function readState(table: Table): Promise<StoredState | undefined> {
+export async function readState(table: Table): Promise<{ state: StoredState; isWhole: boolean }> {
   const state = emptyState()
-  let isFound = false
+  let isWhole = false
   await eachRow(table.scan(), 1024, (result) => {
     const row = result.row!
     const value = result.value(valueColumn)
@@ -175,11 +176,11 @@ export async function readState(table: Table): Promise<StoredState | undefined> 
     } else if (row.equals(pointersRow) && value?.length === 16) {
       const [readPointer, writePointer] = decodeIds(value)
       Object.assign(state, { readPointer, writePointer })
-      isFound = true
+      isWhole = true
     } else throw new Error(`the table of transactions holds the unknown row ${row.toString('hex')}`)
     return true
   })
-  return isFound ? state : undefined
+  return { state, isWhole }
 }
 
 /** Ids after each other; after a first byte if given. */

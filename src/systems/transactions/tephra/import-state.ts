@@ -15,6 +15,7 @@ import { managerOptions } from '../options.js'
 import { StateLog } from '../manager/state-log.js'
 import { applyTephraEdits } from './edits.js'
 import { emptyState, type StoredState } from '../manager/state-rows.js'
+import { malformed } from './bytes.js'
 import { readTephraSnapshot } from './snapshot.js'
 
 const bytes = checked<Uint8Array>(checkBytes)
@@ -61,9 +62,10 @@ export async function importTephraState(
   const state = snapshot === undefined ? emptyState() : readTephraSnapshot(snapshot)
   let edits = 0
   for (const log of logs) edits += applyTephraEdits(state, log)
+  const writePointer = writePointerOf(state)
   const log = await StateLog.open(database, settings)
   try {
-    await writeState(log, state)
+    await writeState(log, { ...state, writePointer })
   } finally {
     await log.close()
   }
@@ -79,9 +81,27 @@ async function writeState(log: StateLog, state: StoredState): Promise<void> {
   for (const running of state.running.values()) await log.append([rows.running(running)])
   for (const commit of state.committed) await log.append([rows.committed(commit)])
   await log.appendMany(Array.from(state.invalid, (pointer) => rows.invalid(pointer)))
-  const commits = state.committed.map(({ pointer }) => pointer)
-  const pointers = [state.writePointer, state.readPointer, ...commits]
-  const writePointer = pointers.reduce((a, b) => (a > b ? a : b))
   // Written last: without this row there is no state.
-  await log.commit([rows.pointers({ ...state, writePointer })])
+  await log.commit([rows.pointers(state)])
+}
+
+/** Pointers are nanoseconds since 1970; those after this one would leave no room for later ids. */
+const pointerMax = 2n ** 62n
+
+/**
+ * The largest pointer of a state. `ERR_INVALID_ARGUMENT` for one that no manager of Tephra assigns:
+ * the state could not be opened, or ids would be used twice.
+ */
+function writePointerOf(state: StoredState): bigint {
+  const { readPointer, writePointer, running, committed, invalid } = state
+  const ids = [...running.values()].flatMap(({ id, checkpoints }) => [id, ...checkpoints])
+  const assigned = [...ids, ...committed.map(({ pointer }) => pointer), ...invalid]
+  const bounds = [...running.values()].map(({ visibilityUpperBound: bound }) => bound)
+  for (const pointer of [readPointer, writePointer, ...bounds]) checkRange(pointer, 0n)
+  for (const pointer of assigned) checkRange(pointer, 1n)
+  return [readPointer, writePointer, ...assigned].reduce((a, b) => (a > b ? a : b))
+}
+
+function checkRange(pointer: bigint, least: bigint): void {
+  if (pointer < least || pointer > pointerMax) throw malformed(`the pointer ${pointer}`)
 }

@@ -28,7 +28,7 @@ export function tephraTransaction(
   checkpoints: readonly bigint[] = [],
 ): StoredTransaction {
   const longExpiration = Number(id / idsPerMillisecond) + dayMilliseconds
-  let [type, expiration] = [given, Number(milliseconds)]
+  let [type, expiration] = [given, Math.min(Number(milliseconds), Number.MAX_SAFE_INTEGER)]
   if (type === undefined) {
     type = expiration < 0 || longExpiration - expiration < toleranceMilliseconds ? 'LONG' : 'SHORT'
     if (type === 'LONG') expiration = longExpiration

@@ -49,11 +49,14 @@ void t.test('the worked examples', async (t) => {
     '7014ac8168d4d37003 v 000000015ad98284f014ac8168d4d3700114ac8168d4d37005',
   ])
   t.strictSame(await readState(table), {
-    readPointer: id - 3n,
-    writePointer: id,
-    running: new Map([[id, running]]),
-    committed: [committed],
-    invalid: new Set([id]),
+    isWhole: true,
+    state: {
+      readPointer: id - 3n,
+      writePointer: id,
+      running: new Map([[id, running]]),
+      committed: [committed],
+      invalid: new Set([id]),
+    },
   })
   await table.put({ row: 'unknown', cells: { 's:v': '' } })
   await t.rejects(TransactionManager.open(database), /unknown row/)
