@@ -173,7 +173,7 @@ function backupsIn(folder: string | undefined): DirectoryVerbs['backup'] {
 
 async function verified(
   directory: string,
-  options: { bytesPerSecondMax?: number } = {},
+  options: { bytesPerSecondMax?: number; signal?: AbortSignal } = {},
 ): Promise<JsonVerification> {
   return verificationToJson(await Database.verify(directory, options))
 }

@@ -50,8 +50,11 @@ export interface ServedDatabase extends SeenDatabase {
 
 /** What needs files beside the open database. Results are values of JSON. */
 export interface DirectoryVerbs {
-  /** Reads everything and lists all problems: `Database.verify`. */
-  readonly verify: (directory: string, options: { bytesPerSecondMax?: number }) => Promise<object>
+  /** Reads everything and lists all problems: `Database.verify`. `signal` fires without a client. */
+  readonly verify: (
+    directory: string,
+    options: { readonly bytesPerSecondMax?: number; readonly signal: AbortSignal },
+  ) => Promise<object>
   /** Shows the structure of a directory: `Database.inspect`. */
   readonly inspect: (directory: string, options: { file?: number }) => Promise<object>
   /**
@@ -98,6 +101,8 @@ interface Call {
   readonly reply: FastifyReply
   readonly params: Readonly<Record<'table' | 'row' | 'name', string>>
   readonly query: Readonly<Record<string, string>>
+  /** Fires when the client has left: long reads end. */
+  readonly gone: AbortSignal
 }
 
 /**
@@ -116,6 +121,8 @@ export function databaseRoutes(
       throw withStatus(503, new CellarError(ServerErrorCode.failed, message))
     }
     const params = request.params as Call['params']
+    const gone = new AbortController()
+    reply.raw.once('close', () => gone.abort())
     return {
       database,
       view: viewOf(database),
@@ -123,6 +130,7 @@ export function databaseRoutes(
       reply,
       params,
       query: request.query as Call['query'],
+      gone: gone.signal,
     }
   }
   return {
@@ -136,8 +144,8 @@ function routesOf({ verify, inspect, backup }: DirectoryVerbs): Route<Call>[] {
     get('/tables', 'list database tables', ({ view }) => view.tables()),
     get('/statistics', 'database statistics', ({ view }) => view.statistics()),
     get('/tables/:table', 'describe table', ({ view, params }) => view.describe(params.table)),
-    get('/tables/:table/count', 'count rows', scanQuery, async ({ view, params, query }) => {
-      return { table: params.table, rows: await view.count(params.table, scanWords(query)) }
+    get('/tables/:table/count', 'count rows', scanQuery, async ({ view, params, query, gone }) => {
+      return { table: params.table, rows: await view.count(params.table, scanWords(query), gone) }
     }),
     get('/tables/:table/rows/:row', 'get row', readQuery, async ({ view, params, query }) => {
       return (await view.row(params.table, params.row, readWords(query))) ?? null
@@ -162,11 +170,11 @@ function routesOf({ verify, inspect, backup }: DirectoryVerbs): Route<Call>[] {
         )
       },
     },
-    get('/verify', 'verify database', { bytesPerSecond: text }, ({ database, query }) => {
+    get('/verify', 'verify database', { bytesPerSecond: text }, ({ database, query, gone }) => {
       const { bytesPerSecond: word } = query
-      const options =
+      const rate =
         word === undefined ? {} : { bytesPerSecondMax: parseCount(word, 'bytesPerSecond') }
-      return verify(database.directory, options)
+      return verify(database.directory, { ...rate, signal: gone })
     }),
     get('/inspect', 'inspect database', { file: text }, ({ database, query }) => {
       const options = query.file === undefined ? {} : { file: parseCount(query.file, 'file') }

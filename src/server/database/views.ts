@@ -116,7 +116,7 @@ export interface DatabaseView {
   /** Undefined if there is no such row. */
   row(table: string, row: string, words: ReadWords): Promise<JsonRow | undefined>
   rows(table: string, words: ScanWords): AsyncGenerator<JsonRow, void>
-  count(table: string, words: ScanWords): Promise<number>
+  count(table: string, words: ScanWords, signal?: AbortSignal): Promise<number>
 }
 
 /** The tables and snapshots of a database with their sizes. */
@@ -163,8 +163,8 @@ export function viewOf(database: SeenDatabase, onRow?: (rows: number) => void): 
       return result.isEmpty ? undefined : rowToJson(result)
     },
     rows: (table, words) => rowsOf(database, table, words),
-    count: async (table, words) => {
-      const scan = { filter: new FirstKeyOnlyFilter(), ...scanOptions(words) } as Scan
+    count: async (table, words, signal) => {
+      const scan = { filter: new FirstKeyOnlyFilter(), ...scanOptions(words), signal } as Scan
       let rows = 0
       for await (const result of database.table(table).scan(scan)) {
         if (!result.partial) rows++

@@ -363,6 +363,50 @@ void t.test('the scan of a reader that goes away is closed', async (t) => {
   await database.close()
 })
 
+void t.test('a count and a verification end when their client leaves', async (t) => {
+  const database = await Database.open('/d', { fileSystem: new MemoryFileSystem() })
+  const table = await database.createTable('t', { families: { f: {} } })
+  await table.put({ row: 'r', cells: { 'f:q': 'v' } })
+  const ended: string[] = []
+  let started = 0
+  /** Work without an end of its own. */
+  const until = async (name: string, signal: AbortSignal | undefined): Promise<object> => {
+    started++
+    await new Promise((resolve) => signal?.addEventListener('abort', resolve))
+    ended.push(name)
+    return {}
+  }
+  const served = new Proxy(database, {
+    get: (_, name) => {
+      const scan = async function* ({ signal }: { signal?: AbortSignal }) {
+        await until('count', signal)
+        yield* []
+      }
+      if (name === 'table') return () => ({ scan })
+      const member: unknown = Reflect.get(database, name, database)
+      return typeof member === 'function' ? (member as () => unknown).bind(database) : member
+    },
+  })
+  const verbs = {
+    verify: async (_: string, { signal }: { signal: AbortSignal }) => until('verify', signal),
+    inspect: async (): Promise<object> => ({}),
+  }
+  const server = await CellarServer.start([databaseRoutes(served, verbs)], { port: 0 })
+  const gone = new AbortController()
+  const asked = ['tables/t/count', 'verify'].map(async (path) => {
+    return fetch(`${server.url}/database/${path}`, { signal: gone.signal })
+  })
+  while (started < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  gone.abort()
+  await Promise.allSettled(asked)
+  for (let i = 0; i < 200 && ended.length < 2; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  t.strictSame(ended.sort(), ['count', 'verify'])
+  await server.close()
+  await database.close()
+})
+
 void t.test('a poll may wait longer than a reader may stall', async (t) => {
   const { service, server, close } = await open({ stallMilliseconds: 50 })
   const client = new MessagingClient({ url: server.url })
