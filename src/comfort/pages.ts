@@ -13,11 +13,10 @@ import type { BytesLike } from '../storage/cell/column-name.js'
 import type { RowPrefix, RowSpan, ScanOptions } from '../api/reads.js'
 import type { Result } from '../api/results/result.js'
 import type { Table } from '../api/table.js'
-import { refuseOptions } from './ranges.js'
+import { partsOptions, refuseOptions, type PartsOption } from './ranges.js'
 
 /** Rows that are read by pages, and options of the scans. */
-export type PageRows = Omit<ScanOptions, 'batch' | 'limit' | 'needCursorResult'> &
-  (RowSpan | RowPrefix)
+export type PageRows = Omit<ScanOptions, PartsOption | 'limit'> & (RowSpan | RowPrefix)
 
 /** A scan whose `limit` is the size of a page. */
 export type PageScan = PageRows & {
@@ -72,7 +71,7 @@ export async function readPage(table: Table, scan: PageScan): Promise<Page> {
   if (checkInteger(limit, 'limit', 1) === undefined) {
     throw invalidArgument('a scan of pages needs a limit')
   }
-  refuseOptions(rest, 'a scan of pages', ['batch', 'needCursorResult'])
+  refuseOptions(rest, 'a scan of pages', partsOptions)
   const reversed = checkBoolean(rest.reversed, 'reversed', false)
   const place = page === undefined ? undefined : readToken(page, reversed)
   // One more row shows whether there is another page in the direction of the read.

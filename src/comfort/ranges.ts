@@ -6,8 +6,17 @@ import type { RowPrefix, RowSpan, ScanOptions } from '../api/reads.js'
 import type { Table } from '../api/table.js'
 
 /** The rows of a range, and options of the scan that finds them. */
-export type RangeScan = Omit<ScanOptions, 'batch' | 'raw' | 'needCursorResult'> &
-  (RowSpan | RowPrefix)
+export type RangeScan = Omit<ScanOptions, PartsOption | 'raw'> & (RowSpan | RowPrefix)
+
+/** Options of scans whose results are parts of rows, or no rows. */
+export type PartsOption = 'batch' | 'allowPartialResults' | 'needCursorResult'
+
+/** The names of these options. */
+export const partsOptions: readonly PartsOption[] = [
+  'batch',
+  'allowPartialResults',
+  'needCursorResult',
+]
 
 /** Rows that are read, and deleted, together. */
 const rowsAtOnce = 1000
@@ -31,7 +40,7 @@ async function eachBatch(
   // A filter must see all cells; without one the first cell of a family tells that the row exists.
   const rows = table.scan(
     readArguments(() => {
-      refuseOptions(checkObject(scan, 'a range'), 'a range', ['batch', 'raw', 'needCursorResult'])
+      refuseOptions(checkObject(scan, 'a range'), 'a range', [...partsOptions, 'raw'])
       return scan.filter === undefined ? { cellsPerFamilyMax: 1, ...scan } : scan
     }),
   )

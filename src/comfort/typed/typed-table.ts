@@ -19,7 +19,7 @@ import type { TableIndex } from '../indexes/table-index.js'
 import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
 import type { KeyParts } from '../keys/row-key.js'
 import { readPage, type Page } from '../pages.js'
-import { countRows, deleteRange } from '../ranges.js'
+import { countRows, deleteRange, partsOptions, type PartsOption } from '../ranges.js'
 import { transaction, type TransactionOptions } from '../transactions/transaction.js'
 import type { ColumnInput, ColumnOutput, ColumnsOption } from './columns.js'
 import {
@@ -52,7 +52,7 @@ export interface TypedGetOptions<C extends ColumnsOption> extends Omit<
 
 /** The rows of a typed scan, and options of {@link Scan}. */
 export interface TypedScanOptions<K extends KeyParts, C extends ColumnsOption>
-  extends KeyRange<K>, Omit<ScanOptions, 'columns' | 'batch' | 'raw' | 'needCursorResult'> {
+  extends KeyRange<K>, Omit<ScanOptions, PartsOption | 'columns' | 'raw'> {
   /** The properties to read. Default all. Rows without any of them are left out. */
   readonly columns?: readonly (keyof C & string)[] | undefined
 }
@@ -368,7 +368,7 @@ function getOf<K extends KeyParts, C extends ColumnsOption>(
 }
 
 /** Options of a plain scan that a typed one has not. */
-const plainOnly = ['startRow', 'stopRow', 'batch', 'raw', 'needCursorResult']
+const plainOnly: readonly string[] = ['startRow', 'stopRow', 'raw', ...partsOptions]
 const rangeNames = Object.keys(keyRangeMembers)
 const scanNames = Object.keys(scanOptions.schema['properties'] as object)
 

@@ -137,7 +137,8 @@ void t.test('pages cover a scan, each row once', async (t) => {
   await t.rejects(readPage(table, { limit: 0 }), refused)
   await t.rejects(readPage(table, {} as never), refused)
   await t.rejects(readPage(table, { limit: 3, prefx: 'r' } as never), refused)
-  for (const parts of [{ batch: 1 }, { needCursorResult: true }]) {
+  const pieces = { maxResultBytes: 1, allowPartialResults: true }
+  for (const parts of [{ batch: 1 }, { needCursorResult: true }, pieces]) {
     await t.rejects(readPage(table, { limit: 3, ...parts }), refused, 'parts of rows')
     await t.rejects(countRows(table, parts as never), refused)
     await t.rejects(deleteRange(table, { prefix: 'r', ...parts }), refused)
