@@ -90,7 +90,13 @@ export type {
   TableIndex,
 } from '../comfort/indexes/table-index.js'
 export { readPage, type Page, type PageRows, type PageScan } from '../comfort/pages.js'
-export { countRows, deletePrefix, deleteRange, type RangeScan } from '../comfort/ranges.js'
+export {
+  countRows,
+  deletePrefix,
+  deleteRange,
+  type PartsOption,
+  type RangeScan,
+} from '../comfort/ranges.js'
 export {
   defineKey,
   RowKey,

@@ -50,7 +50,7 @@ export interface ServedDatabase extends SeenDatabase {
 
 /** What needs files beside the open database. Results are values of JSON. */
 export interface DirectoryVerbs {
-  /** Reads everything and lists all problems: `Database.verify`. `signal` fires without a client. */
+  /** Reads everything and lists all problems: `Database.verify`. `signal`: the client has left. */
   readonly verify: (
     directory: string,
     options: { readonly bytesPerSecondMax?: number; readonly signal: AbortSignal },

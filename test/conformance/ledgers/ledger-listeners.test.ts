@@ -67,6 +67,46 @@ onEachBackend('a ledger that is not there', async (t, { store }) => {
   t.strictSame(await diary.after(1), [null])
 })
 
+onEachBackend('metadata that cannot be decoded are reported once', async (t, { store }) => {
+  const errors: unknown[] = []
+  let decodes = 0
+  let waits = 0
+  const manager = await LedgerManager.open<string>(store, {
+    onListenerError: (error) => void errors.push(error),
+    waitToRetry: async () => void waits++,
+    codec: {
+      encode: (text) => Buffer.from(text),
+      decode: (bytes) => {
+        decodes++
+        if (bytes.toString().startsWith('damaged')) throw new Error(bytes.toString())
+        return bytes.toString()
+      },
+    },
+  })
+  let version = await manager.createLedger(1n, 'damaged 1')
+  const told: (string | null)[] = []
+  const listener = (_id: bigint, change: { value: string } | null): void => {
+    told.push(change === null ? null : change.value)
+  }
+  manager.registerLedgerMetadataListener(1n, listener)
+  await settle()
+  manager.registerLedgerMetadataListener(1n, (id, change) => listener(id, change))
+  await settle()
+  t.match(errors, [{ message: 'damaged 1' }])
+  t.equal(waits, 0)
+  t.equal(decodes, 2, 'one for each registration')
+  version = await manager.writeLedger(1n, 'damaged 2', version)
+  await settle()
+  t.match(errors, [{ message: 'damaged 1' }, { message: 'damaged 2' }])
+  version = await manager.writeLedger(1n, 'whole', version)
+  await settle()
+  t.strictSame(told, ['whole', 'whole'], 'the watch goes on')
+  await manager.removeLedger(1n, version)
+  await settle()
+  t.strictSame(told, ['whole', 'whole', null, null])
+  t.equal(errors.length, 2)
+})
+
 onEachBackend('169: a read that fails is repeated', async (t, { store }) => {
   const faulty = new FaultyStore(store)
   const waits: (() => void)[] = []

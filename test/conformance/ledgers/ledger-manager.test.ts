@@ -53,6 +53,26 @@ async function createAll(manager: LedgerManager, ids: Iterable<bigint>): Promise
   await Promise.all(group)
 }
 
+onEachBackend('a listing that is read by several callers at once', async (t, { store }) => {
+  const manager = await LedgerManager.open(store, { metastoreMaxEntriesPerScan: 2 })
+  const wanted = Array.from({ length: 9 }, (_, i) => BigInt(i + 1))
+  await createAll(manager, wanted)
+  const asked = manager.getLedgerRanges()
+  t.strictSame(await Promise.all([asked.hasNext(), asked.hasNext()]), [true, true])
+  const found: bigint[] = []
+  for await (const { ids } of asked) found.push(...ids)
+  t.strictSame(found, wanted)
+  const shared = manager.getLedgerRanges()
+  const taken: bigint[] = []
+  const take = async (): Promise<void> => {
+    for (let range = await shared.next(); range !== undefined; range = await shared.next()) {
+      taken.push(...range.ids)
+    }
+  }
+  await Promise.all([take(), take(), take()])
+  t.strictSame(taken, wanted)
+})
+
 onEachBackend('152: what is not there', async (t, { store }) => {
   const manager = await LedgerManager.open(store)
   await fails(t, manager.readLedger(1n), absent)

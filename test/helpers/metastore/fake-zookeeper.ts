@@ -43,6 +43,8 @@ export class FakeZooKeeper {
   hasExpired = false
   /** Whether the server says nothing, and leaves all connections as they are. */
   isSilent = false
+  /** Milliseconds before the server answers the handshake of a client. */
+  greetingMilliseconds = 0
   #given = sessionId
   readonly #timeout: number
   readonly #server: Server
@@ -122,7 +124,9 @@ export class FakeZooKeeper {
     if (isOver) this.#given++
     const writer = new JuteWriter().int(0)
     writer.int(isOver ? 0 : this.#timeout).long(isOver ? 0n : this.#given)
-    socket.write(writer.buffer(Buffer.alloc(16)).frame())
+    const frame = writer.buffer(Buffer.alloc(16)).frame()
+    if (this.greetingMilliseconds === 0) socket.write(frame)
+    else setTimeout(() => socket.write(frame), this.greetingMilliseconds)
   }
 
   #respond(socket: Socket, reader: JuteReader): void {

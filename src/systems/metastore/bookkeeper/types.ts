@@ -146,7 +146,8 @@ export interface MetastoreItem {
 /**
  * A cursor over a snapshot of the rows: keys, values and versions at the time of opening. The
  * snapshot is released at the end, at {@link close}, when the cursor is garbage collected, and
- * after a time without use; a later read then fails with `OperationFailure`.
+ * after a time without use; a later read then fails with `OperationFailure`. An iteration fails
+ * with `IllegalOp` if the handle of the table is closed before the end.
  */
 export interface MetastoreCursor extends AsyncIterable<MetastoreItem> {
   /** Whether there are more entries. Exact, not an estimate. False after close. */

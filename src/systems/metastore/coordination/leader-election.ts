@@ -56,6 +56,8 @@ interface Proposal<T> {
 export class LeaderElection<T> {
   /** Path of the leader's record. */
   readonly path: string
+  /** @internal Called when the participant is disposed of. */
+  onEnded: () => void = () => undefined
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
   readonly #settings: SettingsOf<typeof electionOptions>
@@ -214,6 +216,7 @@ export class LeaderElection<T> {
       for (const unregister of this.#unregister) unregister()
       const participants = participantsOf(this.#store)
       if (electionAt<T>(this.#store, this.path) === this) participants.delete(this.path)
+      this.onEnded()
     }
   }
 

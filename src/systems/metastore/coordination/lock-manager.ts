@@ -72,6 +72,8 @@ const locksOf = forEachHandle(() => new HandleLocks())
 
 /** The locks of one handle; see the file header. */
 export class LockManager<T> {
+  /** @internal Called when the manager is closed. */
+  onEnded: () => void = () => undefined
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
   readonly #settings: SettingsOf<DeclaredOptions<T>>
@@ -162,6 +164,7 @@ export class LockManager<T> {
     const outcomes = await Promise.allSettled(locks.map((lock) => this.#giveUp(lock)))
     for (const unregister of this.#unregister) unregister()
     this.#cache.close()
+    this.onEnded()
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
 

@@ -15,7 +15,8 @@ import { LockManager, type LockOptions } from './lock-manager.js'
 /** The coordination service of one handle. */
 export class CoordinationService {
   readonly #store: CachingStore
-  readonly #managers = new Set<{ close(): Promise<void> }>()
+  /** The managers and elections that are not closed yet. */
+  readonly #open = new Map<object, () => Promise<void>>()
   #isClosed = false
 
   /** Coordinates by records of `store`. The caller closes the store. */
@@ -27,7 +28,7 @@ export class CoordinationService {
   getLockManager<T>(serde: MetadataSerde<T>, options?: LockOptions<T>): LockManager<T> {
     this.#check()
     const manager = new LockManager(this.#store, serde, options)
-    this.#managers.add(manager)
+    this.#keep(manager, () => manager.close())
     return manager
   }
 
@@ -49,7 +50,7 @@ export class CoordinationService {
       return known
     }
     const election = new LeaderElection(this.#store, serde, path, listener, options)
-    this.#managers.add({ close: () => election.dispose() })
+    this.#keep(election, () => election.dispose())
     return election
   }
 
@@ -62,9 +63,20 @@ export class CoordinationService {
   /** Releases all locks and leaderships. The store stays open. */
   async close(): Promise<void> {
     this.#isClosed = true
-    const managers = [...this.#managers]
-    this.#managers.clear()
-    await Promise.all(managers.map((manager) => manager.close()))
+    const closes = [...this.#open.values()]
+    this.#open.clear()
+    await Promise.all(closes.map((close) => close()))
+  }
+
+  /** Keeps a manager to close it, until the manager was closed. */
+  #keep(manager: { onEnded: () => void }, close: () => Promise<void>): void {
+    this.#open.set(manager, close)
+    manager.onEnded = () => void this.#open.delete(manager)
+  }
+
+  /** @internal Number of managers and elections that are not closed yet; for tests. */
+  get openCount(): number {
+    return this.#open.size
   }
 
   #check(): void {

@@ -35,6 +35,29 @@ export function later(clock: LeaseClock, milliseconds: number, action: () => voi
   return (clock.after ?? afterTimeout)(wait, action)
 }
 
+/** Parts of a wait, of which a stall of the event loop takes one at most. */
+const waitParts = 8
+
+/**
+ * Calls an action after a time in which the event loop runs: it has read what arrived in the first
+ * parts of the time, also if it stalled. `wait` is a timer. Returns a function that cancels the
+ * call.
+ */
+export function laterWhileRunning(
+  wait: (milliseconds: number, action: () => void) => () => void,
+  milliseconds: number,
+  action: () => void,
+): () => void {
+  let left = waitParts
+  let cancel: () => void = () => undefined
+  const next = (): void => {
+    if (left-- === 0) action()
+    else cancel = wait(milliseconds / waitParts, next)
+  }
+  next()
+  return () => cancel()
+}
+
 /** Calls an action when the wall clock may have reached a time; see {@link LeaseClock.after}. */
 export function at(time: number, clock: LeaseClock, action: () => void): () => void {
   return later(clock, time - clock.now(), action)

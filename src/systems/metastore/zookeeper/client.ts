@@ -5,7 +5,8 @@
  * fails the pending requests. The client reconnects with the same session until the server reports
  * its expiry; only the server decides this. After a long time without contact the owner is notified
  * that the session may be lost. If the servers themselves were unavailable, the session may still
- * be resumed later.
+ * be resumed later. A stall of the own event loop is no silence of the server: what has arrived
+ * meanwhile is read first, and the server gets time to answer a ping, within the patience of above.
  *
  * Written for this package because no client for Node supports recursive watches (`addWatch`).
  */
@@ -13,7 +14,7 @@ import { connect, type Socket } from 'node:net'
 import { assert } from '../../../api/index.js'
 import { after } from '../kernel/backoff.js'
 import { metadataError } from '../metadata/errors.js'
-import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, later, laterWhileRunning, type LeaseClock } from '../kernel/lease-clock.js'
 import { JuteReader, JuteWriter } from './jute.js'
 import { nextXid, OpCode, ZkError } from './protocol.js'
 
@@ -85,6 +86,8 @@ export class ZkClient {
   #xid = 0
   #lastZxid = 0n
   #lastContact = 0
+  /** Milliseconds since the last contact in which the event loop stalled. */
+  #stalled = 0
   #pending: Pending[] = []
   /** Received bytes before the end of the next message, and the bytes up to this end. */
   #chunks: Buffer[] = []
@@ -178,7 +181,11 @@ export class ZkClient {
       const socket = connect({ host, port, noDelay: true })
       this.#socket = socket
       this.#keep(Buffer.alloc(0))
-      const stop = later(this.#clock, this.timeoutMilliseconds / 3, () => socket.destroy())
+      // As long as possible: a busy server that is left early has made a session for nothing.
+      const wait = this.timeoutMilliseconds / this.#settings.addresses.length
+      const stop = laterWhileRunning(later.bind(undefined, this.#clock), wait, () =>
+        socket.destroy(),
+      )
       socket.on('connect', () => {
         const writer = new JuteWriter().int(0).long(this.#lastZxid).int(this.timeoutMilliseconds)
         writer.long(this.sessionId).buffer(this.password).bool(false)
@@ -201,6 +208,7 @@ export class ZkClient {
   #receive(socket: Socket, bytes: Buffer): void {
     if (this.#socket !== socket) return
     this.#lastContact = elapsed(this.#clock)
+    this.#stalled = 0
     this.#chunks.push(bytes)
     this.#receivedBytes += bytes.length
     // Joins the chunks once for each message, however many chunks a long message has.
@@ -277,21 +285,37 @@ export class ZkClient {
     if (error === ZkError.sessionExpired) this.#drop()
   }
 
+  get #silence(): number {
+    return elapsed(this.#clock) - this.#lastContact
+  }
+
   #beat(): void {
     this.#stopBeat()
-    const interval = this.timeoutMilliseconds / 3
-    const silence = (): number => elapsed(this.#clock) - this.#lastContact
+    const { timeoutMilliseconds: timeout } = this
+    const interval = timeout / 3
     // Not later than the end of the patience, or the loss would be reported too late.
-    const wait = Math.min(interval, 2 * interval - silence())
+    const left = Math.min(2 * interval + this.#stalled, timeout * lostPart) - this.#silence
+    const wait = Math.min(interval, left)
+    const due = elapsed(this.#clock) + wait
+    const socket = this.#socket
     this.#stopBeat = later(this.#clock, wait, () => {
-      if (!this.isReady) return
-      if (silence() >= 2 * interval) {
-        this.#drop()
-        return
-      }
-      this.#socket?.write(new JuteWriter().int(pingXid).int(OpCode.ping).frame())
-      this.#beat()
+      this.#stalled += Math.max(0, elapsed(this.#clock) - due)
+      // After a stall, timers run before what has arrived is read.
+      setImmediate(() => {
+        if (this.#socket === socket && this.isReady) this.#judge()
+      })
     })
+  }
+
+  /** Drops a silent connection, or sends a ping. */
+  #judge(): void {
+    const { timeoutMilliseconds: timeout } = this
+    if (this.#silence >= Math.min((2 * timeout) / 3 + this.#stalled, timeout * lostPart)) {
+      this.#drop()
+      return
+    }
+    this.#socket?.write(new JuteWriter().int(pingXid).int(OpCode.ping).frame())
+    this.#beat()
   }
 
   /**

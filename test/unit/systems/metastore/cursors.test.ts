@@ -13,6 +13,7 @@ import {
   type MetastoreItem,
   type MetastoreScannableTable,
 } from '../../../../src/systems/metastore/index.js'
+import { RecordTable } from '../../../../src/systems/metastore/bookkeeper/tables/record-table.js'
 import { TableRows } from '../../../../src/systems/metastore/bookkeeper/tables/row-operations.js'
 import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
 import {
@@ -164,4 +165,29 @@ void t.test('a read that fails is never taken for the end', async (t) => {
     t.equal((failure as CellarError).code, 'ERR_METASTORE_SERVICE_DOWN')
   }
   await t.rejects(table.openCursor(), { code: 'ERR_METASTORE_SERVICE_DOWN' })
+})
+
+void t.test('a walk whose table is closed fails, and does not look complete', async (t) => {
+  const { home, table } = await opened()
+  const store = new CellarMetaStore()
+  await store.init({ database: home.database }, store.getVersion())
+  for (let i = 0; i < 300; i++) await table.put(`row${i}`, new Value(), Version.NEW)
+  const closed = { code: 'ERR_METASTORE_ILLEGAL_OP' }
+  const iterate = async (): Promise<void> => {
+    const other = await store.createScannableTable('rows')
+    for await (const entry of await other.openCursor()) if (entry.key !== '') other.close()
+  }
+  await t.rejects(iterate(), closed)
+  const walk = async (): Promise<void> => {
+    const other = await store.createScannableTable('rows')
+    const records = new RecordTable(other, (error) => error as Error)
+    for await (const page of records.pages(50, null)) if (page.length > 0) records.close()
+  }
+  await t.rejects(walk(), closed)
+  let count = 0
+  const cursor = await table.openCursor()
+  for await (const entry of cursor) if (entry.key !== '' && ++count === 5) cursor.close()
+  t.equal(count, 128, 'a cursor that the loop itself closes ends with its page')
+  await store.close()
+  await home.close()
 })

@@ -3,6 +3,7 @@
  * errors is told, other listeners hear the event, and the process lives.
  */
 import { MemoryHubRegistry } from '../../../helpers/metastore/memory-hubs.js'
+import { CellarError } from '../../../../src/api/index.js'
 import t from 'tap'
 import {
   CallbackTable,
@@ -26,7 +27,7 @@ import {
   type CacheSink,
 } from '../../../../src/entries/metastore-pulsar.js'
 import { ManualTimer } from '../../../helpers/manual-timer.js'
-import { modelStore } from '../../../helpers/metastore/metastores.js'
+import { FaultyStore, modelStore } from '../../../helpers/metastore/metastores.js'
 import { ModelDatabase } from '../../../model/reference/model-database.js'
 
 async function turns(count = 20): Promise<void> {
@@ -95,17 +96,14 @@ void t.test('reads for the listeners of ledgers end with their table, or their w
     await turns()
     t.match(errors.splice(0), [{ code: MetastoreErrorCode.illegalOp }])
     t.equal(waits, 0, 'a closed table is not read again')
-    const impatient = await LedgerManager.open<object>(store, {
+    const faulty = new FaultyStore(store)
+    const impatient = await LedgerManager.open(faulty, {
       ...options,
       waitToRetry: () => Promise.reject(new Error('no wait')),
-      codec: {
-        encode: () => Buffer.alloc(0),
-        decode: () => {
-          throw new Error('damaged')
-        },
-      },
     })
-    await impatient.createLedger(6n, {})
+    faulty.before = ({ operation }) => {
+      if (operation === 'get') throw new CellarError(MetastoreErrorCode.serviceDown, 'planted')
+    }
     impatient.registerLedgerMetadataListener(6n, () => t.fail('cannot be read'))
     await turns()
     t.match(errors, [{ message: 'no wait' }])

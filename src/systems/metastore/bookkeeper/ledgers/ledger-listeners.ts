@@ -4,9 +4,10 @@
  * Each ledger has one watcher for all of its listeners. Every read arms the watcher; removing the
  * last listener disarms it. A listener is notified of the current state, then of newer states in
  * the order of their versions (intermediate states may be skipped), and once with null when the
- * ledger is removed. A failed read is repeated after a wait. Errors of a listener go to
- * `onListenerError` and affect neither other listeners nor the watch. A closed table or a failed
- * wait ends the watch; the error goes to `onListenerError`.
+ * ledger is removed. A failed read is repeated after a wait. Metadata that cannot be decoded are
+ * reported to `onListenerError` once, and the next change is awaited: reading them again would not
+ * help. Errors of a listener go to `onListenerError` and affect neither other listeners nor the
+ * watch. A closed table or a failed wait ends the watch; the error goes to `onListenerError`.
  */
 import { assert } from '../../../../api/index.js'
 import {
@@ -37,6 +38,8 @@ interface Watch<M> {
   /** The listeners, each with the last version that it was notified of. */
   readonly told: Map<LedgerMetadataListener<M>, Version | undefined>
   readonly watcher: MetastoreWatcher
+  /** The newest version that could not be decoded. */
+  undecodable: Version | undefined
   isReading: boolean
   readAgain: boolean
 }
@@ -82,6 +85,7 @@ export class LedgerListeners<M> {
         if (type === 'REMOVED') this.#tellRemoved(ledgerId, watch)
         else void this.#read(ledgerId, watch)
       },
+      undecodable: undefined,
       isReading: false,
       readAgain: false,
     }
@@ -135,8 +139,17 @@ export class LedgerListeners<M> {
     }
   }
 
-  #tell(ledgerId: bigint, { told }: Watch<M>, value: Value, version: Version): void {
-    const metadata = this.#settings.decode(value)
+  #tell(ledgerId: bigint, watch: Watch<M>, value: Value, version: Version): void {
+    const { told, undecodable } = watch
+    let metadata: M
+    try {
+      metadata = this.#settings.decode(value)
+    } catch (error) {
+      if (undecodable !== undefined && version.compare(undecodable) !== 'AFTER') return
+      watch.undecodable = version
+      safeHandler(this.#settings.onListenerError)(error)
+      return
+    }
     for (const [listener, before] of [...told]) {
       if (before !== undefined && version.compare(before) !== 'AFTER') continue
       told.set(listener, version)

@@ -24,8 +24,9 @@ export interface LedgerIdRange {
 }
 
 /**
- * Ascending, disjoint ranges of ledgers. Use `for await`, or {@link hasNext} and {@link next}. An
- * error is permanent. Leaving a `for await` early releases the cursor.
+ * Ascending, disjoint ranges of ledgers. Use `for await`, or {@link hasNext} and {@link next}.
+ * Calls that are made at once take turns. An error is permanent. Leaving a `for await` early
+ * releases the cursor.
  */
 export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
   readonly #pageSize: number
@@ -35,6 +36,8 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
   #highest = -1n
   #isComplete = false
   #failure: CellarError | undefined = undefined
+  /** The last call: a call that began during another would replace its page. */
+  #last: Promise<unknown> = Promise.resolve()
 
   /** Lists the current snapshot, in ranges of up to `pageSize`. */
   constructor(table: MetastoreScannableTable, pageSize: number) {
@@ -48,7 +51,11 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
   }
 
   /** Whether there is another range. `ERR_LEDGER_META_STORE` if the listing failed. */
-  async hasNext(): Promise<boolean> {
+  hasNext(): Promise<boolean> {
+    return this.#inTurn(() => this.#hasNext())
+  }
+
+  async #hasNext(): Promise<boolean> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#page.length > 0) return true
     if (this.#isComplete) return false
@@ -65,11 +72,19 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
   }
 
   /** The next range; undefined after the last. Fails as {@link hasNext} does. */
-  async next(): Promise<LedgerIdRange | undefined> {
-    if (!(await this.hasNext())) return undefined
-    const ids = this.#page
-    this.#page = []
-    return { ids, start: ids[0], end: ids[ids.length - 1] }
+  next(): Promise<LedgerIdRange | undefined> {
+    return this.#inTurn(async () => {
+      if (!(await this.#hasNext())) return undefined
+      const ids = this.#page
+      this.#page = []
+      return { ids, start: ids[0], end: ids[ids.length - 1] }
+    })
+  }
+
+  #inTurn<T>(call: () => Promise<T>): Promise<T> {
+    const run = this.#last.then(call)
+    this.#last = run.catch(() => undefined)
+    return run
   }
 
   /**

@@ -95,10 +95,13 @@ export class RecordTable {
           ? await table.openCursor(fields)
           : await (table as MetastoreScannableTable).openRange(range, fields)
       try {
-        while (cursor.hasMoreEntries()) {
+        for (;;) {
+          const hasMore = cursor.hasMoreEntries()
+          // Also at the end: a read fails if the table was closed before the end.
           const items = await cursor.asyncReadEntries(pageSize)
           if (items.length > 0) yield items
-          else throw failed(MetastoreErrorCode.operationFailure, emptyPage)
+          else if (hasMore) throw failed(MetastoreErrorCode.operationFailure, emptyPage)
+          else return
         }
       } finally {
         cursor.close()

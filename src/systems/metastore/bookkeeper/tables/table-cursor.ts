@@ -249,7 +249,12 @@ export class TableCursor implements MetastoreCursor {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<MetastoreItem, void, undefined> {
     try {
-      while (this.hasMoreEntries()) yield* await this.asyncReadEntries(iterationPage)
+      // A cursor that the handle of the table has closed fails: it is not at its end.
+      while (!this.#isClosed) {
+        const items = await this.asyncReadEntries(iterationPage)
+        if (items.length === 0) return
+        yield* items
+      }
     } finally {
       this.close()
     }

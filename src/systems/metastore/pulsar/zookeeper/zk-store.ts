@@ -6,8 +6,8 @@
  * `capabilities`.
  */
 import type { BytesLike } from '../../../../api/index.js'
-import { after } from '../../kernel/backoff.js'
-import type { LeaseClock } from '../../kernel/lease-clock.js'
+import { after, laterForCaller, systemClock } from '../../kernel/backoff.js'
+import { laterWhileRunning, type LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkExpected, checkValue } from '../../metadata/arguments.js'
 import { checkBatch, checkPutOptions } from '../../metadata/options.js'
@@ -117,12 +117,12 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
   /** Connects. Waits for a server up to the session timeout. */
   static async open(parts: ZkStoreParts): Promise<ZooKeeperMetadataStore> {
     const store = new ZooKeeperMetadataStore(parts)
-    let stop: NodeJS.Timeout | undefined
+    let stop: () => void = () => undefined
     const connected = new Promise<void>((resolve, reject) => {
       store.#first = { resolve, reject }
-      stop = setTimeout(
-        () => reject(metadataError('connectionLost', 'no ZooKeeper answers')),
-        parts.sessionTimeoutMilliseconds,
+      const wait = laterForCaller.bind(undefined, systemClock)
+      stop = laterWhileRunning(wait, parts.sessionTimeoutMilliseconds, () =>
+        reject(metadataError('connectionLost', 'no ZooKeeper answers')),
       )
     })
     store.#client.start()
@@ -133,7 +133,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
       await store.close()
       throw asMetadataError(error)
     } finally {
-      clearTimeout(stop)
+      stop()
       store.#first = undefined
     }
   }

@@ -1,6 +1,7 @@
 /** Caches of a handle: coherent, with the stat for their serde, and closed with the handle. */
 import t from 'tap'
 import {
+  CoordinationService,
   LockManager,
   MetadataCache,
   metadataStoreOf,
@@ -122,4 +123,32 @@ void t.test('a change right after a load is loaded, too', async (t) => {
     t.equal(await second, 'new', `asked after ${ticks} microtasks`)
     await first
   }
+})
+
+void t.test('a service does not keep what was closed by itself', async (t) => {
+  const database = await openMemoryDatabase()
+  const store = await metadataStoreOf(database)
+  const service = new CoordinationService(store)
+  for (let i = 0; i < 100; i++) {
+    const manager = service.getLockManager(textSerde)
+    const lock = await manager.acquireLock('/lock', 'x')
+    const election = service.getLeaderElection(textSerde, `/leader/${i}`)
+    await election.elect('x')
+    await Promise.all([manager.close(), election.dispose()])
+    t.equal(lock.state, 'Released')
+  }
+  t.equal(service.openCount, 0)
+  const manager = service.getLockManager(textSerde)
+  const election = service.getLeaderElection(textSerde, '/leader')
+  await election.elect('x')
+  await election.close()
+  await election.elect('x')
+  await manager.acquireLock('/lock', 'x')
+  t.equal(service.openCount, 2, 'an election that was closed can take part again')
+  await service.close()
+  t.equal(service.openCount, 0)
+  t.equal(await store.exists('/leader'), false)
+  t.equal(await store.exists('/lock'), false)
+  await store.close()
+  await database.close()
 })

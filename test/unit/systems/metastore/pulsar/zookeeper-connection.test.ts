@@ -103,6 +103,82 @@ void t.test('a silent server is noticed in time, whenever it falls silent', asyn
   }
 })
 
+/** Keeps the event loop from running. */
+function stall(milliseconds: number): void {
+  const end = performance.now() + milliseconds
+  while (performance.now() < end);
+}
+
+void t.test('a stall of the own event loop is no silence of the server', async (t) => {
+  const timeout = 3_000
+  const server = await FakeZooKeeper.start(t, timeout)
+  const store = await openMetadataStore(server.url, { sessionTimeoutMilliseconds: timeout })
+  const told = sessionEvents(store)
+  for (const [before, long] of [
+    [10, 2_100],
+    [500, 1_700],
+    [900, 1_400],
+    [1_100, 1_200],
+  ]) {
+    await store.sync('/')
+    await pause(before)
+    stall(long)
+    await pause(100)
+    t.equal(joined(told), '', `a stall of ${long} ms, ${before} ms after the last contact`)
+  }
+  server.isSilent = true
+  await store.sync('/').catch(() => undefined)
+  t.equal(joined(told), 'ConnectionLost')
+  server.isSilent = false
+  await store.close()
+})
+
+void t.test('the loss is reported in time, also around a stall', async (t) => {
+  const timeout = 9_000
+  for (const [silentAt, stalled] of [
+    [10, 2_000],
+    [2_000, 5_000],
+    [2_990, 6_000],
+  ]) {
+    const server = await FakeZooKeeper.start(t, timeout)
+    const clock = new HandClock()
+    const store = await openMetadataStore(server.url, {
+      sessionTimeoutMilliseconds: timeout,
+      clock,
+    })
+    const told: string[] = []
+    let contact = 0
+    store.registerSessionListener((event) => told.push(`${event} ${clock.time - contact}`))
+    while (clock.time < silentAt) {
+      clock.move(10)
+      await turns(2)
+    }
+    await store.sync('/')
+    contact = clock.time
+    server.isSilent = true
+    clock.move(stalled)
+    await turns(2)
+    while (clock.time < contact + 2 * timeout && told.length < 2) {
+      clock.move(10)
+      await turns(2)
+    }
+    t.match(
+      joined(told),
+      /^ConnectionLost [67]\d\d\d,SessionLost 75\d\d$/,
+      `${silentAt} ${stalled}`,
+    )
+    await store.close()
+  }
+})
+
+void t.test('a server that is slow to greet is waited for', async (t) => {
+  const server = await FakeZooKeeper.start(t, 1_000)
+  server.greetingMilliseconds = 600
+  const store = await openMetadataStore(server.url, { sessionTimeoutMilliseconds: 1_000 })
+  t.same(server.asked, [0n], 'one session was made')
+  await store.close()
+})
+
 void t.test('the time to receive an answer is linear in its length', async (t) => {
   const server = await FakeZooKeeper.start(t, 60_000)
   const store = await openMetadataStore(server.url, { sessionTimeoutMilliseconds: 60_000 })
