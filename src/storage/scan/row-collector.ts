@@ -18,7 +18,7 @@ import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/byte
 import { keySuffixBytes, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
-import { allocateHeld } from '../../base/held-memory.js'
+import { allocateHeld } from './held-memory.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
 import type { BlockCache } from '../sstable/blocks/block-cache.js'

@@ -202,8 +202,9 @@ export class UserMatcher {
   }
 
   /**
-   * Called when the filter has left the column of the cell. The scanner steps through the empty
-   * column, so the matcher skips the rest of that column without the filter.
+   * Called when the filter has left the column of the cell, or has passed as many versions as are
+   * wanted. The scanner steps through an empty column that may have markers of the family, so the
+   * matcher skips the rest of that column without the filter.
    */
   leaveEmptyColumn(cell: CellView): void {
     if (cell.qualifierStart === cell.qualifierEnd) this.emptyColumnLeft = true
@@ -217,6 +218,7 @@ export class UserMatcher {
     }
     this.passed++
     if (this.passed <= this.versionsAfterFilter) return code
+    this.leaveEmptyColumn(cell)
     return code === MatchCode.includeAndSeekNextRow
       ? MatchCode.seekNextRow
       : this.columns.skipColumn(cell)

@@ -8,7 +8,7 @@ import { FilterBase } from '../../../../src/storage/filter/filter-base.js'
 import type { Get } from '../../../../src/api/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
-async function read(get: Omit<Get, 'row'>, markers = false): Promise<string> {
+async function read(get: Omit<Get, 'row'>, markersUpTo?: number): Promise<string> {
   const test = await TestDatabase.open()
   await test.database.createTable('t', { families: { f: { versions: 3 } } })
   const table = test.database.table('t')
@@ -16,13 +16,25 @@ async function read(get: Omit<Get, 'row'>, markers = false): Promise<string> {
     table.putSync({ row: 'r', cells: { 'f:': 'v', 'f:q': 'v' }, timestamp: timestamp - 3 })
     table.putSync({ row: 'r', cells: { 'f:': 'v' }, timestamp })
   }
-  if (markers) table.deleteSync({ row: 'r', families: [{ family: 'f', timestamp: 6 }] })
+  if (markersUpTo !== undefined) {
+    table.deleteSync({ row: 'r', families: [{ family: 'f', timestamp: markersUpTo }] })
+  }
   const result = table.getSync({ row: 'r', ...get })
   await test.close()
   return result
     .cells()
     .map(({ qualifier, timestamp }) => `${qualifier.toString()}@${timestamp}`)
     .join(' ')
+}
+
+/** Notes the cells that it is asked about. */
+class Notes extends FilterBase {
+  readonly seen: string[] = []
+
+  override filterCell(cell: CellView): FilterCode {
+    this.seen.push(`${cell.copyQualifier().toString()}@${cell.timestamp}`)
+    return FilterCode.include
+  }
 }
 
 /** Jumps to column q from wherever it is. */
@@ -58,5 +70,13 @@ void t.test('a jump finds its column', async (t) => {
 })
 
 void t.test('a jump does not lose markers of the family', async (t) => {
-  t.equal(await read({ filter: new JumpToQ(), versions: 'all' }, true), '')
+  t.equal(await read({ filter: new JumpToQ(), versions: 'all' }, 6), '')
+})
+
+void t.test('a filter sees the same cells beside markers that mask none', async (t) => {
+  for (const markersUpTo of [undefined, 1]) {
+    const filter = new Notes()
+    t.equal(await read({ filter }, markersUpTo), '@9 q@6')
+    t.same(filter.seen, ['@9', '@8', 'q@6', 'q@5'])
+  }
 })
