@@ -11,6 +11,7 @@ import {
   LockManager,
   MetadataErrorCode,
   textSerde,
+  type CachingStore,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 
 const [, , name, url, kind, timeout] = process.argv
@@ -40,8 +41,16 @@ interface Right {
   give(): Promise<unknown>
 }
 
+/** Opens the store. The server may be away for longer than an open waits. */
+async function opened(): Promise<CachingStore> {
+  for (;;) {
+    const store = await storeOf(url, Number(timeout)).catch(tolerate)
+    if (store !== undefined) return store
+  }
+}
+
 async function main(): Promise<void> {
-  const store = await storeOf(url, Number(timeout))
+  const store = await opened()
   const manager = new LockManager(store, textSerde, { retryMilliseconds: 50 })
   const options = { retryMilliseconds: 50 }
   const election = new LeaderElection(store, textSerde, '/right', undefined, options)
