@@ -231,6 +231,9 @@ void t.test('sweep and drops, with and without the configured blob stores', asyn
   t.same(filesIn(join(directory, 'blobs')), [], 'no byte is left')
   await run('add-repository', 'media')
   await t.rejects(run('list-tables', '--configuration', file('a.mjs', 'export const a = 1')), {
+    message: /unknown export 'a'/,
+  })
+  await t.rejects(run('list-tables', '--configuration', file('c.mjs', '')), {
     message: /default export/,
   })
   await t.rejects(run('list-tables', '--configuration', file('b.mjs', 'export default {a: 1}')), {
