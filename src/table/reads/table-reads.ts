@@ -15,6 +15,7 @@ import { timestampHighOf, timestampLowOf } from '../../storage/cell/cell-key.js'
 import { approximateTimestamp } from '../../storage/cell/timestamp.js'
 import { emptyRow, numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
 import { oldestUnexpired } from '../../storage/scan/user-matcher.js'
+import type { FamilySettings } from '../../storage/store/family-settings.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { RowKey } from '../arguments/row-key.js'
 import { checkGet } from '../../checks/reads.js'
@@ -115,7 +116,7 @@ export class TableReads {
       this.rawPlans.set(families, plan)
     }
     const found = this.readRow(this.readRowKey, plan, this.parts.readPoints.lastSequence, mode)
-    return new PageResult(unexpired(found, table, this.parts.clock.now()), table.familyNames)
+    return new PageResult(this.unexpired(found, table), table.familyNames)
   }
 
   /** The row `page[start, end)` (escaped) by a plan, in the newest state. */
@@ -183,19 +184,26 @@ export class TableReads {
     this.rawPlans = new WeakMap()
     return table
   }
+
+  /** A raw row without the cells that the TTL of their family hides from gets. */
+  private unexpired(row: CollectedRow, { families }: TableState): CollectedRow {
+    if (!families.some(({ settings }) => hidesExpired(settings))) return row
+    const now = this.parts.clock.now()
+    const { page, cells, partial } = row
+    const kept: number[] = []
+    for (let at = 0; at < cells.length; at += numbersPerCell) {
+      const { settings } = families[cells[at]]
+      const oldest = hidesExpired(settings) ? oldestUnexpired(settings, now) : 0
+      const keyEnd = cells[at + 2]
+      const high = timestampHighOf(page, keyEnd)
+      if (approximateTimestamp(high, timestampLowOf(page, keyEnd)) < oldest) continue
+      for (let i = 0; i < numbersPerCell; i++) kept.push(cells[at + i])
+    }
+    return kept.length === cells.length ? row : { page, cells: kept, partial }
+  }
 }
 
-/** A raw row without the cells that the TTL of their family hides from gets. */
-function unexpired(row: CollectedRow, { families }: TableState, now: number): CollectedRow {
-  const { page, cells, partial } = row
-  const kept: number[] = []
-  for (let at = 0; at < cells.length; at += numbersPerCell) {
-    const { settings } = families[cells[at]]
-    const oldest = settings.minVersions > 0 ? 0 : oldestUnexpired(settings, now)
-    const keyEnd = cells[at + 2]
-    const high = timestampHighOf(page, keyEnd)
-    if (approximateTimestamp(high, timestampLowOf(page, keyEnd)) < oldest) continue
-    for (let i = 0; i < numbersPerCell; i++) kept.push(cells[at + i])
-  }
-  return kept.length === cells.length ? row : { page, cells: kept, partial }
+/** Whether gets of a family leave out cells by their age alone. */
+function hidesExpired({ ttlSeconds, minVersions }: FamilySettings): boolean {
+  return ttlSeconds !== Infinity && minVersions === 0
 }
