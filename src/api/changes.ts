@@ -96,6 +96,23 @@ export function spanOfFeed(
   }
 }
 
+/**
+ * A feed whose reader may end it while it waits. `follow` makes the generator. `return` aborts the
+ * signal; without that, a feed that waits would only end after the next mutation.
+ */
+export function endedByReturn(
+  follow: (ended: AbortSignal) => AsyncGenerator<Change, void>,
+): AsyncGenerator<Change, void> {
+  const ended = new AbortController()
+  const feed = follow(ended.signal)
+  const end = feed.return.bind(feed)
+  feed.return = (value) => {
+    ended.abort()
+    return end(value)
+  }
+  return feed
+}
+
 /** Reads the option `toSequence` of a feed. */
 export function readEnd(sequence: number | 'now', what: string): number | 'now' {
   if (sequence === 'now' || (Number.isSafeInteger(sequence) && sequence >= 0)) return sequence

@@ -5,6 +5,7 @@ import { readMutations, type LoggedMutation } from '../storage/engine/transfer/c
 import type { OpenedParts } from '../storage/engine/engine.js'
 import {
   changeOptions,
+  endedByReturn,
   spanOfFeed,
   type Change,
   type ChangedCell,
@@ -21,15 +22,8 @@ type FeedParts = Parameters<typeof readMutations>[0] & Pick<OpenedParts, 'catalo
  * although a generator only runs at the first request.
  */
 export function changes(parts: FeedParts, options: ChangeOptions): AsyncGenerator<Change, void> {
-  const ended = new AbortController()
-  const feed = follow(parts, options, parts.readPoints.lastSequence, ended.signal)
-  const end = feed.return.bind(feed)
-  // Without the signal, a feed that waits would only end behind the next mutation.
-  feed.return = (value) => {
-    ended.abort()
-    return end(value)
-  }
-  return feed
+  const last = parts.readPoints.lastSequence
+  return endedByReturn((ended) => follow(parts, options, last, ended))
 }
 
 async function* follow(

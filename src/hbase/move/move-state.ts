@@ -136,11 +136,11 @@ function isSame(names: readonly string[], others: readonly string[]): boolean {
 function parse(bytes: Buffer): MoveState {
   try {
     const state = JSON.parse(bytes.toString()) as MoveState
-    const { version, sequence, id, tables, stores = {}, phase } = state
+    const { version, sequence, id, tables, stores, phase } = state
     const isSound = Number.isSafeInteger(version) && Number.isSafeInteger(sequence)
     const isKnown = ['copying', 'following', 'done'].includes(phase)
     const isNamed = typeof tables === 'object' && typeof stores === 'object'
-    if (isSound && isKnown && isNamed && typeof id === 'string') return { ...state, stores }
+    if (isSound && isKnown && isNamed && typeof id === 'string') return state
   } catch {
     // As a state that is none.
   }

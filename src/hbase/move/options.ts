@@ -1,4 +1,4 @@
-/** The options of a move. */
+/** The options of a move, and its outcome. */
 import { checkArray, checkSignal, checkText } from '../../base/arguments.js'
 import {
   callback,

@@ -1,14 +1,14 @@
 /** Where the feed of a source is, and the changes that it does not show. */
 import type { Database, UnloggedState } from '../../api/index.js'
 
-interface Telling {
+interface AdminOfUnlogged {
   unloggedState(table: string): UnloggedState
 }
 
 /** See {@link UnloggedState}; of other sources always the same. */
 export function unloggedStateOf({ admin }: Database, table: string): UnloggedState {
   if (!('unloggedState' in admin)) return { stores: '', mutations: 0 }
-  return (admin as unknown as Telling).unloggedState(table)
+  return (admin as unknown as AdminOfUnlogged).unloggedState(table)
 }
 
 /** The stores of tables, by name of the table. */

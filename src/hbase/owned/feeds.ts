@@ -1,6 +1,6 @@
 /** The change feeds of an owned database: the batches of its log, each when it is applied. */
 import type * as api from '../../api/index.js'
-import { changeOptions, spanOfFeed } from '../../api/changes.js'
+import { changeOptions, endedByReturn, spanOfFeed } from '../../api/changes.js'
 import { noSuchFamily, noSuchTable } from '../../api/names.js'
 import { deferred } from '../../base/deferred.js'
 import { checkAborted, poisonedError } from '../../base/errors.js'
@@ -30,15 +30,8 @@ export class Feeds {
 
   /** The changes of a log from now on, or from the sequence of the options on. */
   follow(log: OwnerLog, options: api.ChangeOptions): AsyncGenerator<api.Change, void> {
-    const ended = new AbortController()
-    const feed = this.#follow(log, options, log.last, ended.signal)
-    const end = feed.return.bind(feed)
-    // Without the signal, a feed that waits would only end after the next batch.
-    feed.return = (value) => {
-      ended.abort()
-      return end(value)
-    }
-    return feed
+    const { last } = log
+    return endedByReturn((ended) => this.#follow(log, options, last, ended))
   }
 
   async *#follow(

@@ -91,7 +91,8 @@ function nextState(
     count += delta
   }
   if (before === undefined) return undefined
-  // Below 0 another writer has dropped the same references; then the check of the record fails.
+  // Another writer has dropped the same references since the record was read.
+  if (count < 0) throw concurrentUpdate(`a blob of ${references[0].changed.change.id.text}`)
   if (count > 0) return { ...before, kind: 'used', time, references: count, owner }
   return { ...before, kind: 'dead', time, references: 0, owner: undefined }
 }
