@@ -2,15 +2,15 @@
 import { createRequire } from 'node:module'
 import type * as workerThreads from 'node:worker_threads'
 import t, { type Test } from 'tap'
-import { CellarError } from '../../../../src/base/errors.js'
 import { Database } from '../../../../src/entries/index.js'
-import { WorkerDied, type JobExecutor } from '../../../../src/storage/job/threads/executor.js'
-import { JobControl, type Job, type JobResult } from '../../../../src/storage/job/job.js'
+import type { JobExecutor } from '../../../../src/storage/job/threads/executor.js'
+import type { JobResult } from '../../../../src/storage/job/job.js'
 import {
   hasPool,
   loadPool,
   WorkerExecutor,
 } from '../../../../src/storage/job/threads/worker-executor.js'
+import { outcomeOf } from './thread-outcome.js'
 
 const module = hasPool() ? loadPool() : undefined
 const options = { skip: module === undefined && 'piscina is not installed' }
@@ -34,20 +34,6 @@ function limitThreads(t: Test, allowed: number): { allowed: number; refused: num
   }
   t.teardown(() => (threads.Worker = Worker))
   return limit
-}
-
-/** A job that a live thread answers with an error of its own: enough to see that it ran. */
-const job = { kind: 'flush', fileNumber: 0, entries: { arenaBytes: 1 } } as Job
-
-/** 'done' by the inline executor, 'ran' in a thread, or 'died'. */
-async function outcomeOf(executor: WorkerExecutor): Promise<string> {
-  try {
-    await executor.run(job, new JobControl())
-    return 'done'
-  } catch (error) {
-    if (error instanceof WorkerDied) return 'died'
-    return error instanceof CellarError ? 'ran' : 'failed otherwise'
-  }
 }
 
 void t.test('a refused thread fails its jobs alone', options, async (t) => {

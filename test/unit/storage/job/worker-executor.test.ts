@@ -9,13 +9,14 @@ import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { CellarError } from '../../../../src/base/errors.js'
 import { Database } from '../../../../src/entries/index.js'
-import { WorkerDied, type JobExecutor } from '../../../../src/storage/job/threads/executor.js'
+import type { JobExecutor } from '../../../../src/storage/job/threads/executor.js'
 import { JobControl, type Job, type JobResult } from '../../../../src/storage/job/job.js'
 import {
   hasPool,
   loadPool,
   WorkerExecutor,
 } from '../../../../src/storage/job/threads/worker-executor.js'
+import { job, outcomeOf } from './thread-outcome.js'
 
 const module = hasPool() ? loadPool() : undefined
 const options = { skip: module === undefined && 'piscina is not installed' }
@@ -34,24 +35,10 @@ function killStarting(t: Test, count: number): { started: number; killed: number
   return counts
 }
 
-/** A job that a live thread answers with an error of its own: enough to see that it ran. */
-const job = { kind: 'flush', fileNumber: 0, entries: { arenaBytes: 1 } } as Job
-
 function executorOf(t: Test, threadsMax: number): WorkerExecutor {
   const executor = new WorkerExecutor(() => module!, threadsMax)
   t.teardown(() => executor.close())
   return executor
-}
-
-/** 'ran' or 'died'. */
-async function outcomeOf(executor: WorkerExecutor): Promise<string> {
-  try {
-    await executor.run(job, new JobControl())
-    return 'done'
-  } catch (error) {
-    if (error instanceof WorkerDied) return 'died'
-    return error instanceof CellarError ? 'ran' : 'failed otherwise'
-  }
 }
 
 void t.test('a job survives threads that die while they start', options, async (t) => {
