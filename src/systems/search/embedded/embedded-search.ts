@@ -71,7 +71,7 @@ export class EmbeddedSearch implements SearchBackend {
   #merging: Promise<void> | undefined
   #mergeError: Error | undefined
   readonly #removals = new Set<Promise<void>>()
-  #isClosed = false
+  #closing: Promise<void> | undefined
 
   private constructor(
     settings: EmbeddedSearchSettings,
@@ -226,10 +226,12 @@ export class EmbeddedSearch implements SearchBackend {
     await this.#merging
   }
 
-  /** Closes the index. Uncommitted changes are lost. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
+  /** Closes the index, once for all calls. Uncommitted changes are lost. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
     await this.#writes
     await this.#merging?.catch(() => undefined)
     await Promise.all(this.#removals)
@@ -247,7 +249,7 @@ export class EmbeddedSearch implements SearchBackend {
   }
 
   #checkOpen(): void {
-    if (!this.#isClosed) return
+    if (this.#closing === undefined) return
     throw new CellarError('ERR_REPOSITORY_CLOSED', 'the search index is closed')
   }
 
@@ -322,11 +324,11 @@ export class EmbeddedSearch implements SearchBackend {
       try {
         for (;;) {
           const views = chooseMerge(this.#committed)
-          if (views.length === 0 || this.#isClosed) return
+          if (views.length === 0 || this.#closing !== undefined) return
           await this.#mergeViews(views)
         }
       } catch (error) {
-        if (!this.#isClosed) this.#mergeError = error as Error
+        if (this.#closing === undefined) this.#mergeError = error as Error
       } finally {
         this.#merging = undefined
       }
@@ -340,7 +342,7 @@ export class EmbeddedSearch implements SearchBackend {
   async #mergeViews(sources: readonly SegmentView[]): Promise<void> {
     const number = this.#nextSegment++
     const merged = await this.#using(sources, () => {
-      return mergeSegments(sources, this.#manifest.rows, number, () => this.#isClosed)
+      return mergeSegments(sources, this.#manifest.rows, number, () => this.#closing !== undefined)
     })
     if (merged === undefined) return
     const { header, places } = merged

@@ -136,6 +136,19 @@ void t.test('segments that no commit names are removed at the next open', async 
   await again.close()
 })
 
+void t.test('each call of close waits until the index is closed', async (t) => {
+  const database = await openMemoryDatabase()
+  const search = await EmbeddedSearch.open(database, { bufferBytesMax: 1000 })
+  const work = search.update({ documents: numbered(0, 50) })
+  const first = search.close()
+  const second = search.close()
+  const late = t.rejects(search.commit(), { code: 'ERR_REPOSITORY_CLOSED' })
+  await second
+  const again = await EmbeddedSearch.open(database)
+  await again.close()
+  await Promise.all([first, late, work.catch(() => undefined)])
+})
+
 void t.test('after a failed write the changes are still there', async (t) => {
   const database = await openMemoryDatabase()
   let failures = 0
