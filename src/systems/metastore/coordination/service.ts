@@ -17,7 +17,7 @@ export class CoordinationService {
   readonly #store: CachingStore
   /** The managers and elections that are not closed yet. */
   readonly #open = new Map<object, () => Promise<void>>()
-  #isClosed = false
+  #closing: Promise<void> | undefined = undefined
 
   /** Coordinates by records of `store`. The caller closes the store. */
   constructor(store: CachingStore) {
@@ -60,9 +60,13 @@ export class CoordinationService {
     return nextCounterValue(this.#store, path)
   }
 
-  /** Releases all locks and leaderships. The store stays open. */
-  async close(): Promise<void> {
-    this.#isClosed = true
+  /** Releases all locks and leaderships, once for all calls. The store stays open. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     const closes = [...this.#open.values()]
     this.#open.clear()
     await Promise.all(closes.map((close) => close()))
@@ -80,7 +84,8 @@ export class CoordinationService {
   }
 
   #check(): void {
-    if (this.#isClosed) throw metadataError('alreadyClosed', 'the coordination service')
+    if (this.#closing !== undefined)
+      throw metadataError('alreadyClosed', 'the coordination service')
   }
 }
 

@@ -77,6 +77,7 @@ export class ZkClient {
   readonly #listener: ZkListener
   readonly #clock: LeaseClock
   #socket: Socket | undefined = undefined
+  #closing: Promise<void> | undefined = undefined
   #isClosed = false
   #isHeld = false
   #isConnecting = false
@@ -142,9 +143,13 @@ export class ZkClient {
     })
   }
 
-  /** Ends the session. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return
+  /** Ends the session, once for all calls. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     if (this.isReady) await this.request(OpCode.closeSession).catch(() => undefined)
     this.#isClosed = true
     this.#stopAwaiting()

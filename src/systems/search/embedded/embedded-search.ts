@@ -7,6 +7,7 @@
  * the new commit is in force. Rows of segments that no commit names are removed at the next open.
  */
 import { CellarError, checkDatabase, invalidArgument, type Database } from '../../../api/index.js'
+import { claim } from '../../../comfort/claims.js'
 import { textTerm, type FieldKinds } from '../field-kinds.js'
 import { parseQuery } from '../query-syntax.js'
 import {
@@ -38,9 +39,6 @@ import { topHits } from './top-hits.js'
 /** Above this number of segments a commit waits for merges. */
 const segmentsMax = 48
 
-/** Tables of open indexes by database: an index has a single writer. */
-const openTables = new WeakMap<Database, Set<string>>()
-
 /** Statistics of an index. */
 export interface EmbeddedSearchStatus {
   /** Documents of the last commit. */
@@ -71,7 +69,7 @@ export class EmbeddedSearch implements SearchBackend {
   #merging: Promise<void> | undefined
   #mergeError: Error | undefined
   readonly #removals = new Set<Promise<void>>()
-  #closing: Promise<void> | undefined
+  #closing: Promise<void> | undefined = undefined
 
   private constructor(
     settings: EmbeddedSearchSettings,
@@ -98,13 +96,7 @@ export class EmbeddedSearch implements SearchBackend {
   ): Promise<EmbeddedSearch> {
     checkDatabase(database, 'a search index')
     const settings = embeddedSettings(options)
-    const tables = openTables.get(database) ?? new Set()
-    openTables.set(database, tables)
-    if (tables.has(settings.table)) {
-      throw invalidArgument(`the search index ${settings.table} is open already`)
-    }
-    tables.add(settings.table)
-    const release = (): void => void tables.delete(settings.table)
+    const release = claimIndex(database, settings.table, 'open already')
     try {
       await database.admin.ensureTable(settings.table, { families: searchFamilies })
       const rows = new SegmentRows(database, settings.table, settings.durability)
@@ -128,10 +120,12 @@ export class EmbeddedSearch implements SearchBackend {
   static async remove(database: Database, options: EmbeddedSearchOptions = {}): Promise<void> {
     checkDatabase(database, 'a search index')
     const { table } = embeddedSettings(options)
-    if (openTables.get(database)?.has(table) === true) {
-      throw invalidArgument(`the search index ${table} is open`)
+    const release = claimIndex(database, table, 'open')
+    try {
+      if (await database.admin.tableExists(table)) await database.admin.deleteTable(table)
+    } finally {
+      release()
     }
-    if (await database.admin.tableExists(table)) await database.admin.deleteTable(table)
   }
 
   /** Statistics of the index. */
@@ -364,6 +358,13 @@ export class EmbeddedSearch implements SearchBackend {
       if ([...committed, ...working].every((view) => view.reader !== reader)) this.#unpin(reader)
     })
   }
+}
+
+/** Claims the table of an index, which has one writer. Returns the function that releases it. */
+function claimIndex(database: Database, table: string, state: string): () => void {
+  const release = claim(database, table)
+  if (release === undefined) throw invalidArgument(`the search index ${table} is ${state}`)
+  return release
 }
 
 function checkKinds(views: readonly SegmentView[], kinds: FieldKinds): void {

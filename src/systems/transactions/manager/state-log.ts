@@ -30,7 +30,7 @@ export class StateLog {
   #late: AtomicMutation[] = []
   #pending = new Set<Promise<unknown>>()
   #failure: unknown
-  #isClosed = false
+  #closing: Promise<void> | undefined = undefined
 
   private constructor(database: Database, settings: ManagerSettings, release: () => void) {
     this.#database = database
@@ -58,7 +58,7 @@ export class StateLog {
   }
 
   get isOpen(): boolean {
-    return !this.#isClosed && this.#failure === undefined
+    return this.#closing === undefined && this.#failure === undefined
   }
 
   /** Whether a write failed with an unknown outcome. */
@@ -69,9 +69,10 @@ export class StateLog {
   /** `ERR_TRANSACTIONS_UNAVAILABLE` if the log is closed or has failed. */
   checkOpen(): void {
     if (this.isOpen) return
-    const message = this.#isClosed
-      ? 'the transaction manager is closed'
-      : 'the state of transactions could not be written'
+    const message =
+      this.#closing === undefined
+        ? 'the state of transactions could not be written'
+        : 'the transaction manager is closed'
     const options = this.#failure === undefined ? {} : { cause: this.#failure }
     throw new CellarError(TransactionErrorCode.unavailable, message, options)
   }
@@ -129,9 +130,12 @@ export class StateLog {
   }
 
   /** Writes the mutations of `later` that no commit has included, and waits for pending writes. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     await Promise.allSettled(this.#pending)
     const late = this.#failure === undefined ? this.#late : []
     this.#late = []

@@ -19,6 +19,17 @@ import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables
 import { withMembers } from '../../../helpers/planted.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
+void t.test('each close of a store waits until its database is closed', async (t) => {
+  const directory = join(t.testdir(), 'database')
+  const store = new CellarMetaStore()
+  await store.init({ openDatabase: () => Database.open(directory) }, store.getVersion())
+  const first = store.close()
+  await store.close()
+  const database = await Database.open(directory)
+  await first
+  await database.close()
+})
+
 void t.test('store objects with one opener share its database, the last closes it', async (t) => {
   const directory = join(t.testdir(), 'database')
   let opens = 0

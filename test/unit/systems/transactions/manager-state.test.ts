@@ -268,3 +268,16 @@ void t.test('a frame of which nobody knows is not rolled back by its context', a
   await next.close()
   await database.close()
 })
+
+void t.test('each close of the manager waits for the writes', async (t) => {
+  const { database, manager } = await open()
+  await commit(manager, await manager.startShort(), 'key')
+  const starting = manager.startShort()
+  const first = manager.close()
+  await manager.close()
+  const next = await TransactionManager.open(database, options)
+  await Promise.all([first, starting])
+  await t.rejects(manager.startShort(), { code: TransactionErrorCode.unavailable })
+  await next.close()
+  await database.close()
+})

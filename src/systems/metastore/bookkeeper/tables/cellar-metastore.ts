@@ -61,6 +61,8 @@ const tableName = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
 export class CellarMetaStore implements MetaStore {
   #shared: SharedDatabase | undefined = undefined
   #isOpening = false
+  /** The completion of the last close. */
+  #closed: Promise<void> = Promise.resolve()
   #settings = metastoreOptions.read({})
   readonly #handles = new Set<TableHandle>()
 
@@ -95,8 +97,12 @@ export class CellarMetaStore implements MetaStore {
     }
   }
 
-  async close(): Promise<void> {
-    if (this.#shared === undefined) return
+  close(): Promise<void> {
+    if (this.#shared !== undefined) this.#closed = this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
     this.#shared = undefined
     for (const handle of this.#handles) handle.close()
     this.#handles.clear()

@@ -253,3 +253,18 @@ void t.test('a value that ZooKeeper would refuse is an error of the call', { ski
   await store.close()
   await server.remove()
 })
+
+void t.test(
+  'each close of the coordination service waits for the release of its locks',
+  async (t) => {
+    const [one, other, end] = await opened()
+    const service = new CoordinationService(one)
+    await service.getLockManager(textSerde).acquireLock('/lock', 'mine')
+    const first = service.close()
+    await service.close()
+    t.notOk(await other.exists('/lock'), 'the second call has waited')
+    await first
+    t.throws(() => service.getLockManager(textSerde), { code: alreadyClosed })
+    await end()
+  },
+)
