@@ -1,7 +1,6 @@
 /** Encodes the rows of callers into reused memory. */
 import { copyBytes, viewBytes } from '../../base/bytes.js'
 import { writeEscaped } from '../../storage/cell/cell-key.js'
-import { rowBytesMax } from '../../storage/cell/limits.js'
 import { rowBytes } from '../../checks/rows.js'
 import type { BytesLike } from '../../api/index.js'
 
@@ -16,17 +15,21 @@ const spareBytes = 1024
  * the next `set`.
  */
 export class RowKey {
-  readonly buffer: Buffer = Buffer.allocUnsafeSlow(2 * rowBytesMax + spareBytes)
+  /** Memory of the row. Long rows replace it: with room for all of them, tables would be large. */
+  buffer: Buffer = memoryFor(loopCharactersMax)
   length = 0
 
   /** Sets the row of a get or a mutation: 1 to 32,767 bytes, else `ERR_INVALID_ARGUMENT`. */
   set(row: BytesLike): void {
     if (typeof row === 'string' && row.length <= loopCharactersMax && this.setText(row)) return
-    this.length = writeEscaped(this.buffer, 0, rowBytes(row))
+    const bytes = rowBytes(row)
+    this.reserve(bytes.length)
+    this.length = writeEscaped(this.buffer, 0, bytes)
   }
 
   /** Sets the row whose escaped bytes are `source[start, end)`. */
   copyFrom(source: Buffer, start: number, end: number): void {
+    this.reserve(end - start)
     copyBytes(source, start, end, this.buffer, 0)
     this.length = end - start
   }
@@ -34,6 +37,10 @@ export class RowKey {
   /** A copy of the escaped row. */
   copy(): Buffer {
     return Buffer.from(this.buffer.subarray(0, this.length))
+  }
+
+  private reserve(bytes: number): void {
+    if (2 * bytes + spareBytes > this.buffer.length) this.buffer = memoryFor(bytes)
   }
 
   /** Encodes plain ASCII without zeros; false for any other text (or an empty one). */
@@ -48,6 +55,11 @@ export class RowKey {
     this.length = length
     return length > 0
   }
+}
+
+/** Memory for a row, of which each byte may need two, and for what readers append. */
+function memoryFor(bytes: number): Buffer {
+  return Buffer.allocUnsafeSlow(2 * bytes + spareBytes)
 }
 
 /** Escapes a row of a checked length. */

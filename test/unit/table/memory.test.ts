@@ -51,3 +51,21 @@ void t.test('the URLs cellar: and memory: open databases without an opener', asy
   t.equal(await version('memory:a'), 0)
   t.equal(await version('memory:a'), 0, 'memory lives as long as there are handles')
 })
+
+void t.test('an open table holds little memory of its own', async (t) => {
+  const database = await openMemoryDatabase()
+  const before = process.memoryUsage().arrayBuffers
+  const tables = []
+  for (let index = 0; index < 300; index++) {
+    tables.push(await database.ensureTable(`t${index}`, { families: { f: {} } }))
+  }
+  const bytes = (process.memoryUsage().arrayBuffers - before) / tables.length
+  t.ok(bytes < 50_000, `${Math.round(bytes)} bytes a table`)
+  for (const row of ['a'.repeat(64), 'a'.repeat(65), '\0'.repeat(32_767)]) {
+    const qualifier = 'q'.repeat(5000)
+    await tables[0].put({ row, cells: { [`f:${qualifier}`]: 'value' } })
+    t.equal((await tables[0].get({ row })).value(`f:${qualifier}`, 'utf8'), 'value')
+    t.equal(await tables[0].exists({ row, columns: [`f:${qualifier}`] }), true)
+  }
+  await database.close()
+})
