@@ -22,6 +22,8 @@ import {
   type CursorOwner,
 } from '../../../../src/systems/metastore/bookkeeper/tables/table-cursor.js'
 import type { KeyRange } from '../../../../src/systems/metastore/index.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'
 
@@ -190,4 +192,61 @@ void t.test('a walk whose table is closed fails, and does not look complete', as
   t.equal(found.length, 128, 'a cursor that the loop itself closes ends with its page')
   await store.close()
   await home.close()
+})
+
+/** A walk in large pages over rows in files, of which no block is in memory. */
+async function walkOfFiles(count: number) {
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk())
+  const home = await TestDatabase.open({ fileSystem })
+  const first = new CellarMetaStore()
+  await first.init({ database: home.database }, first.getVersion())
+  const rows = await first.createScannableTable('rows')
+  const value = new Value({ text: Buffer.alloc(200, 'x') })
+  const keys = Array.from({ length: count }, (_, i) => `row${String(i).padStart(5, '0')}`)
+  await Promise.all(keys.map((key) => rows.put(key, value, Version.NEW)))
+  await home.flush()
+  await home.reopen()
+  const store = new CellarMetaStore()
+  await store.init({ database: home.database }, store.getVersion())
+  const table = await store.createScannableTable('rows')
+  return { home, fileSystem, store, table, cursor: await table.openCursor() }
+}
+
+void t.test('a read that fails in the middle of a page is no end of the walk', async (t) => {
+  const count = 3000
+  let failures = 0
+  for (let failAt = 1; failAt <= 60; failAt += 7) {
+    const { home, fileSystem, cursor } = await walkOfFiles(count)
+    fileSystem.arm({ failAt, errno: 'EIO', only: ({ kind }) => kind === 'read' })
+    const page = await cursor.asyncReadEntries(count).catch((error: unknown) => error)
+    if (page instanceof CellarError) {
+      failures++
+      t.equal(page.code, 'ERR_METASTORE_SERVICE_DOWN', `read ${failAt}`)
+      await t.rejects(cursor.asyncReadEntries(1), page, 'the cursor has failed for good')
+    } else {
+      t.equal(fileSystem.failures, 0, `read ${failAt} did not fail`)
+      t.equal((page as MetastoreItem[]).length, count)
+    }
+    fileSystem.disarm()
+    await home.close()
+  }
+  t.ok(failures > 3, `${failures} pages have failed`)
+})
+
+void t.test('a close during a read of a cursor is no end of the walk', async (t) => {
+  const closed = { code: 'ERR_METASTORE_ILLEGAL_OP' }
+  for (const what of ['cursor', 'table', 'store'] as const) {
+    const { home, store, table, cursor } = await walkOfFiles(1000)
+    await cursor.asyncReadEntries(10)
+    const reading = cursor.asyncReadEntries(900)
+    const later = cursor.asyncReadEntries(1)
+    const opening = table.openCursor()
+    if (what === 'cursor') cursor.close()
+    else if (what === 'table') table.close()
+    else await store.close()
+    await t.rejects(reading, closed, `the read that the close of the ${what} interrupts`)
+    await t.rejects(later, closed, 'the read after it')
+    if (what !== 'cursor') await t.rejects(opening, closed, 'no cursor outlives its table')
+    await home.close()
+  }
 })

@@ -105,13 +105,18 @@ export class CursorView {
     owner.views.add(this)
   }
 
-  /** Reads up to `count` entries; fewer only at the end. */
+  /** Reads up to `count` entries; fewer only at the end. A release meanwhile is an error. */
   async read(count: number): Promise<MetastoreItem[]> {
     if (this.#rest === undefined) return []
     this.#isReading = true
     try {
-      this.#scanner ??= this.#rows.table.scan(this.#rest)
-      return this.#items(await this.#scanner.nextBatch(count))
+      const scanner = (this.#scanner ??= this.#rows.table.scan(this.#rest))
+      const results = await scanner.nextBatch(count)
+      // Some results, but fewer, may also come before an error, which the next call throws.
+      const isShort = results.length > 0 && results.length < count
+      if (isShort) await scanner.nextBatch(1)
+      if (this.released !== undefined) throw illegalOp('the cursor was closed during a read')
+      return this.#items(results)
     } finally {
       this.#isReading = false
     }

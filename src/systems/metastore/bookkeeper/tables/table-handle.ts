@@ -131,9 +131,11 @@ export class TableHandle
   openRange(range: KeyRange, fields: FieldSelection = ALL_FIELDS): Promise<MetastoreCursor> {
     return this.#inOrder(() => {
       const [checked, selected] = [checkRange(range), checkFields(fields)]
-      return this.#commits.read(this.#rows, undefined, () =>
-        TableCursor.open(this.#rows, this.#commits.snapshot(), checked, selected, this),
-      )
+      return this.#commits.read(this.#rows, undefined, () => {
+        // A cursor that is opened after the close of its handle would outlive it.
+        if (!this.#isOpen) throw this.#closed()
+        return TableCursor.open(this.#rows, this.#commits.snapshot(), checked, selected, this)
+      })
     })
   }
 
@@ -163,9 +165,13 @@ export class TableHandle
   #inOrder<T>(call: () => Promise<T>): Promise<T> {
     try {
       if (this.#isOpen) return call()
-      throw illegalOp(`this handle on table '${this.#rows.name}' is closed`)
+      throw this.#closed()
     } catch (error) {
       return this.#commits.read(this.#rows, undefined, () => Promise.reject(error))
     }
+  }
+
+  #closed(): Error {
+    return illegalOp(`this handle on table '${this.#rows.name}' is closed`)
   }
 }
