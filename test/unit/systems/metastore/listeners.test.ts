@@ -13,6 +13,8 @@ import {
   MetastoreErrorCode,
   Value,
   Version,
+  type LedgerMetadata,
+  type LedgerMetadataListener,
 } from '../../../../src/systems/metastore/index.js'
 import {
   callListener,
@@ -114,6 +116,30 @@ void t.test('reads for the listeners of ledgers end with their table, or their w
     await store.close()
   })
   t.same(seen, [], 'nothing ended the process')
+})
+
+void t.test('a listener that another one unregisters hears nothing more', async (t) => {
+  const store = await modelStore()
+  const manager = await LedgerManager.open(store)
+  const open = { quorumSize: 1, ensembleSize: 1, length: 0n, state: 'OPEN' } as const
+  let version = await manager.createLedger(1n, open)
+  const heard: string[] = []
+  const second: LedgerMetadataListener<LedgerMetadata> = (_, metadata) => {
+    heard.push(`second ${metadata?.value.length}`)
+  }
+  manager.registerLedgerMetadataListener(1n, (id, metadata) => {
+    heard.push(`first ${metadata?.value.length}`)
+    if (metadata?.value.length === 1n) manager.unregisterLedgerMetadataListener(id, second)
+  })
+  manager.registerLedgerMetadataListener(1n, second)
+  await turns()
+  for (const length of [1n, 2n]) {
+    version = await manager.writeLedger(1n, { ...open, length }, version)
+    await turns()
+  }
+  t.same(heard, ['first 0', 'second 0', 'first 1', 'first 2'])
+  t.equal(manager.unregisterLedgerMetadataListener(1n, second), false, 'it stays unregistered')
+  await store.close()
 })
 
 for (const [how, fail] of Object.entries(failures)) {

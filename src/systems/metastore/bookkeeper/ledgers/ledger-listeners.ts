@@ -151,6 +151,8 @@ export class LedgerListeners<M> {
       return
     }
     for (const [listener, before] of [...told]) {
+      // A listener before it may have unregistered it.
+      if (!told.has(listener)) continue
       if (before !== undefined && version.compare(before) !== 'AFTER') continue
       told.set(listener, version)
       this.#call(listener, ledgerId, { value: metadata, version })
