@@ -118,6 +118,31 @@ void t.test('reads for the listeners of ledgers end with their table, or their w
   t.same(seen, [], 'nothing ended the process')
 })
 
+void t.test('callbacks of cursors and of other calls come in the order of the calls', async (t) => {
+  const store = await modelStore()
+  const table = await store.createScannableTable('rows')
+  await table.put('a', new Value(), Version.NEW)
+  const callbacks = new CallbackTable(table, (error) => t.fail(String(error)))
+  const range = {
+    firstKey: 'a',
+    firstInclusive: true,
+    lastKey: null,
+    lastInclusive: true,
+    order: 'ASC',
+  } as const
+  const called: string[] = []
+  const note = (name: string) => (): void => void called.push(name)
+  callbacks.openCursor(null, note('cursor'), null)
+  callbacks.get('a', null, note('get'), null)
+  callbacks.openRange(range, null, note('range'), null)
+  callbacks.get('absent', null, note('absent'), null)
+  callbacks.openRange({ ...range, order: 'UP' as never }, null, note('wrong'), null)
+  callbacks.get('a', null, note('last'), null)
+  await turns()
+  t.equal(called.join(' '), 'cursor get range absent wrong last')
+  await store.close()
+})
+
 void t.test('a listener that another one unregisters hears nothing more', async (t) => {
   const store = await modelStore()
   const manager = await LedgerManager.open(store)

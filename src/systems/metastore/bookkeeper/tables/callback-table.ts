@@ -32,19 +32,23 @@ export type CallbackErrorHandler = (error: unknown) => void
 /** The last two arguments of a call: its callback, and a value that is passed to the callback. */
 type Reply<T> = [callback: MetastoreCallback<T>, context: unknown]
 
-/** Makes a call, and calls the callback with its outcome. */
-function answer<T>(
+/**
+ * Makes a call, and calls the callback with its outcome in the form of `formOf`. There is one
+ * reaction for each promise: with more, a callback would be called after those of later calls.
+ */
+function answer<T, R = T>(
   onError: CallbackErrorHandler,
-  [callback, context]: Reply<T>,
+  [callback, context]: Reply<R>,
   call: () => Promise<T>,
+  formOf: (value: T) => R = (value) => value as unknown as R,
 ): void {
   if (typeof callback !== 'function') {
     throw illegalOp(`the callback must be a function, got ${kindOf(callback)}`)
   }
-  const tell = (code: ReturnCode, value: T | null): void =>
+  const tell = (code: ReturnCode, value: R | null): void =>
     callListener(onError, callback, code, value, context)
   call().then(
-    (value) => tell(ReturnCode.OK, value ?? null),
+    (value) => tell(ReturnCode.OK, formOf(value) ?? null),
     (error: unknown) => tell(returnCodeOf(error) as ReturnCode, null),
   )
 }
@@ -93,15 +97,15 @@ export class CallbackTable {
 
   /** As {@link MetastoreTable.openCursor}. */
   openCursor(fields: FieldSelection, ...reply: Reply<CallbackCursor>): void {
-    answer(this.#onError, reply, () => this.#table.openCursor(fields).then(this.#cursorOf))
+    answer(this.#onError, reply, () => this.#table.openCursor(fields), this.#cursorOf)
   }
 
   /** As {@link MetastoreScannableTable.openRange}; `IllegalOp` if the table is not scannable. */
   openRange(range: KeyRange, fields: FieldSelection, ...reply: Reply<CallbackCursor>): void {
-    answer(this.#onError, reply, () => {
-      const opened = this.#table.openRange?.(range, fields)
-      return opened?.then(this.#cursorOf) ?? Promise.reject(illegalOp('the table is not scannable'))
-    })
+    const call = (): Promise<MetastoreCursor> =>
+      this.#table.openRange?.(range, fields) ??
+      Promise.reject(illegalOp('the table is not scannable'))
+    answer(this.#onError, reply, call, this.#cursorOf)
   }
 
   readonly #cursorOf = (cursor: MetastoreCursor): CallbackCursor =>
