@@ -19,17 +19,6 @@ import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables
 import { withMembers } from '../../../helpers/planted.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
-void t.test('each close of a store waits until its database is closed', async (t) => {
-  const directory = join(t.testdir(), 'database')
-  const store = new CellarMetaStore()
-  await store.init({ openDatabase: () => Database.open(directory) }, store.getVersion())
-  const first = store.close()
-  await store.close()
-  const database = await Database.open(directory)
-  await first
-  await database.close()
-})
-
 void t.test('store objects with one opener share its database, the last closes it', async (t) => {
   const directory = join(t.testdir(), 'database')
   let opens = 0
@@ -56,6 +45,29 @@ void t.test('store objects with one opener share its database, the last closes i
   await third.close()
   await third.close()
   t.equal(opens, 2, 'the first store of each round has opened the database')
+})
+
+void t.test('a close waits for the opening of its store, and for a close before it', async (t) => {
+  const directory = join(t.testdir(), 'database')
+  const isFree = async (what: string): Promise<void> => {
+    await t.resolves(
+      Database.open(directory).then((database) => database.close()),
+      what,
+    )
+  }
+  const store = new CellarMetaStore()
+  const openDatabase = (): Promise<Database> => Database.open(directory)
+  const opening = store.init({ openDatabase }, 1)
+  await store.close()
+  await isFree('the directory after a close during the opening')
+  await opening
+  await t.rejects(store.createTable('t'), { code: 'ERR_METASTORE_SETUP' })
+  await store.init({ openDatabase }, 1)
+  await (await store.createTable('t')).put('a', new Value(), Version.NEW)
+  const first = store.close()
+  await store.close()
+  await isFree('the directory after the second of two closes')
+  await first
 })
 
 void t.test('an opener that is not asynchronous opens the database, too', async (t) => {

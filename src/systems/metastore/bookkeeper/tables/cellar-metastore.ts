@@ -60,9 +60,8 @@ const tableName = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
 /** A store object. Call `init` first. */
 export class CellarMetaStore implements MetaStore {
   #shared: SharedDatabase | undefined = undefined
-  #isOpening = false
-  /** The completion of the last close. */
-  #closed: Promise<void> = Promise.resolve()
+  #opening: Promise<void> | undefined = undefined
+  #closing: Promise<void> | undefined = undefined
   #settings = metastoreOptions.read({})
   readonly #handles = new Set<TableHandle>()
 
@@ -75,13 +74,19 @@ export class CellarMetaStore implements MetaStore {
   }
 
   async init(configuration: CellarMetastoreConfiguration, version: number): Promise<void> {
-    if (this.#shared !== undefined || this.#isOpening) {
+    if (this.#shared !== undefined || this.#opening !== undefined) {
       throw setup('the store is open already')
     }
+    this.#opening = this.#openDatabase(configuration, version).finally(() => {
+      this.#opening = undefined
+    })
+    return this.#opening
+  }
+
+  async #openDatabase(configuration: CellarMetastoreConfiguration, version: number): Promise<void> {
     if (version !== storeVersion) {
       throw setup(`the store has version ${storeVersion}, not ${shown(version)}`)
     }
-    this.#isOpening = true
     try {
       const settings = metastoreOptions.read(configuration)
       const { database, openDatabase } = settings
@@ -92,17 +97,18 @@ export class CellarMetaStore implements MetaStore {
       this.#settings = settings
     } catch (cause) {
       throw asException('the store cannot be opened', cause)
-    } finally {
-      this.#isOpening = false
     }
   }
 
+  /** A store that is being opened is closed as soon as it is open. A second call waits as well. */
   close(): Promise<void> {
-    if (this.#shared !== undefined) this.#closed = this.#close()
-    return this.#closed
+    this.#closing ??= this.#close().finally(() => (this.#closing = undefined))
+    return this.#closing
   }
 
   async #close(): Promise<void> {
+    if (this.#opening !== undefined) await this.#opening.catch(() => undefined)
+    if (this.#shared === undefined) return
     this.#shared = undefined
     for (const handle of this.#handles) handle.close()
     this.#handles.clear()
