@@ -26,7 +26,14 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a row whose write failed is read at once',
     file: 'src/systems/metastore/bookkeeper/tables/row-commits.ts',
-    find: 'for (const { id } of writes) this.#doubtful.add(id)',
+    find: 'this.#doubtful.set(id, { rows, key: key!, version: versions.get(id)! })',
+    replace: '',
+    tests: ['test/unit/systems/metastore/store.test.ts'],
+  },
+  {
+    name: 'watchers hear of a write in doubt, whether it was applied or not',
+    file: 'src/systems/metastore/bookkeeper/tables/row-commits.ts',
+    find: 'if (stored.get(id) !== version) continue',
     replace: '',
     tests: ['test/unit/systems/metastore/store.test.ts'],
   },

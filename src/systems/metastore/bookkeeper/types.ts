@@ -46,7 +46,10 @@ export interface WatchedEvent {
   readonly key: string
 }
 
-/** Called once, after the promise of the changing operation has settled. */
+/**
+ * Called once, after the promise of the changing operation has settled. If that write failed, but
+ * was applied, the call comes as soon as the store can write durably again.
+ */
 export type MetastoreWatcher = (event: WatchedEvent) => void
 
 /** Options of a read. */

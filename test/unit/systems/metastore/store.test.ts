@@ -263,29 +263,69 @@ void t.test('a weaker durability may lose rows in a crash, and no version', asyn
   await database.close()
 })
 
-void t.test('a row whose write failed is read when it is durable, others at once', async (t) => {
-  const home = await TestDatabase.open()
-  const { database } = home
-  let failures = 0
+/** A database whose batches fail `failures` times, after they were applied if `applies` is set. */
+function failingBatches(database: Database) {
+  const settings = { failures: 0, applies: true }
   const failing = withMembers<MetastoreDatabase>(database, {
     atomic: async (batch: AtomicBatch) => {
-      if (failures === 0) return database.atomic(batch)
-      failures--
-      await database.atomic(batch)
+      if (settings.failures === 0) return database.atomic(batch)
+      settings.failures--
+      if (settings.applies) await database.atomic(batch)
       throw new CellarError(ErrorCode.io, 'the answer was lost')
     },
   })
+  return { settings, failing }
+}
+
+void t.test('watchers hear of a write that failed, but was applied', async (t) => {
+  const home = await TestDatabase.open()
+  const { settings, failing } = failingBatches(home.database)
+  const store = new CellarMetaStore()
+  await store.init({ database: failing }, 1)
+  const table = await store.createTable('rows')
+  const events: string[] = []
+  const watch = (key: string): Promise<unknown> =>
+    table
+      .get(key, { watcher: ({ type }) => events.push(`${type} ${key}`) })
+      .catch((error: unknown) => error)
+  for (const applies of [true, false]) {
+    const removed = await table.put('removed', new Value(), Version.NEW)
+    for (const key of ['made', 'removed', 'refused', 'other']) await watch(key)
+    Object.assign(settings, { failures: 1, applies })
+    const answers = await Promise.allSettled([
+      table.put('made', new Value({ a: '1' }), Version.NEW),
+      table.remove('removed', removed),
+      table.put('refused', new Value(), Version.ANY),
+    ])
+    t.equal(answers.filter(({ status }) => status === 'rejected').length, 3, 'all are in doubt')
+    await new Promise((resolve) => setImmediate(resolve))
+    t.same(events, [], 'nothing is known yet')
+    await table.put('unwatched', new Value(), applies ? Version.NEW : Version.ANY)
+    await new Promise((resolve) => setImmediate(resolve))
+    const wanted = applies ? ['CHANGED made', 'REMOVED removed'] : []
+    t.same(events.splice(0), wanted, applies ? 'applied' : 'not applied')
+    if (applies) await table.remove('made', Version.ANY)
+  }
+  await table.put('made', new Value(), Version.NEW)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.same(events, ['CHANGED made'], 'the watcher of a change that did not happen is still armed')
+  await home.close()
+})
+
+void t.test('a row whose write failed is read when it is durable, others at once', async (t) => {
+  const home = await TestDatabase.open()
+  const { settings, failing } = failingBatches(home.database)
   const store = new CellarMetaStore()
   await store.init({ database: failing }, 1)
   const table = await store.createTable('rows')
   const first = await table.put('a', new Value({ a: '1' }), Version.NEW)
   await table.put('b', new Value({ a: '1' }), Version.NEW)
-  failures = 2
+  settings.failures = 2
   const serviceDown = { code: 'ERR_METASTORE_SERVICE_DOWN' }
   await t.rejects(table.put('a', new Value({ a: '2' }), first), serviceDown)
   t.equal(String((await table.get('b')).value.getField('a')), '1', 'a row without doubt')
   await t.rejects(table.get('a'), serviceDown, 'it cannot be made durable')
-  failures = 1
+  settings.failures = 1
   await t.rejects(table.openCursor(), serviceDown, 'nor can all rows')
   const { value, version } = await table.get('a')
   t.equal(String(value.getField('a')), '2', 'durable, as a later write was')

@@ -62,8 +62,8 @@ export class RowCommits {
   #reserved: number | undefined
   /** Holds while no other writer reserves versions; undefined if this writer has none reserved. */
   #check: AtomicCheck | undefined = undefined
-  /** Rows whose write failed after it was applied: they may show what is not durable. */
-  readonly #doubtful = new Set<string>()
+  /** Rows whose write failed but may be applied: they may show what is not durable. */
+  readonly #doubtful = new Map<string, DoubtfulRow>()
   #reserving: Promise<void> | undefined = undefined
 
   private constructor(database: Database, control: Table, reserved: number) {
@@ -163,10 +163,10 @@ export class RowCommits {
 
   async #writeAll(writes: readonly Operation[]): Promise<void> {
     const mutations: AtomicMutation[] = []
+    const versions = new Map<string, number>()
     try {
       const isLeft = this.#newest + writes.length <= (this.#reserved ?? 0)
       if (this.#check === undefined || !isLeft) await this.#reserve()
-      const versions = new Map<string, number>()
       const missing = this.#find(writes, versions)
       if (missing !== undefined) await load(missing, versions)
       for (const write of writes) {
@@ -187,11 +187,16 @@ export class RowCommits {
         for (const write of writes) await this.#writeAll([write])
         return
       }
-      // A refusal may depend on writes of the same group, so the failure replaces it.
-      for (const write of writes) write.failure = asMetastoreError(error)
-      if (mutations.length === 0 || isRefusal(error)) return
-      for (const { id } of writes) this.#doubtful.add(id)
-      this.#forget()
+      const isInDoubt = mutations.length > 0 && !isRefusal(error)
+      for (const write of writes) {
+        const { rows, key, id, failure } = write
+        if (isInDoubt && failure === undefined) {
+          this.#doubtful.set(id, { rows, key: key!, version: versions.get(id)! })
+        }
+        // A refusal may depend on writes of the same group, so the failure replaces it.
+        write.failure = asMetastoreError(error)
+      }
+      if (isInDoubt) this.#forget()
     }
   }
 
@@ -212,10 +217,24 @@ export class RowCommits {
       durability: 'FSYNC_WAL',
     })
     if (!success) throw this.#lost()
+    await this.#endDoubt()
     this.#newest = before
     this.#reserved = next
     this.#check = numberCheck(table, reservedCell, next)
+  }
+
+  /** Notifies the watchers of rows whose writes failed, but were applied. */
+  async #endDoubt(): Promise<void> {
+    const watched = [...this.#doubtful].filter(([, { rows, key }]) => rows.watchers.has(key))
+    const missing: MissingRows = new Map()
+    for (const [, { rows, key }] of watched) addMissing(missing, rows, key)
+    const stored = new Map<string, number>()
+    await load(missing, stored)
     this.#doubtful.clear()
+    for (const [id, { rows, key, version }] of watched) {
+      if (stored.get(id) !== version) continue
+      rows.watchers.notify(key, version === 0 ? 'REMOVED' : 'CHANGED')
+    }
   }
 
   /** Another writer has reserved versions, so it may have changed rows. */
@@ -239,10 +258,7 @@ export class RowCommits {
       const known = this.#versions.get(id, () => 0)
       versions.set(id, known ?? 0)
       if (known !== undefined) return
-      missing ??= new Map()
-      const keys = missing.get(rows)
-      if (keys === undefined) missing.set(rows, [key])
-      else keys.push(key)
+      addMissing((missing ??= new Map()), rows, key)
     }
     for (const { rows, key, id, work } of writes) {
       find(rows, key!, id)
@@ -253,8 +269,22 @@ export class RowCommits {
   }
 }
 
+/** A row whose write is in doubt. */
+interface DoubtfulRow {
+  readonly rows: TableRows
+  readonly key: string
+  /** The version of the row if the write was applied; 0 = absent. */
+  readonly version: number
+}
+
 /** Rows to load: keys by table. */
 type MissingRows = Map<TableRows, string[]>
+
+function addMissing(missing: MissingRows, rows: TableRows, key: string): void {
+  const keys = missing.get(rows)
+  if (keys === undefined) missing.set(rows, [key])
+  else keys.push(key)
+}
 
 /** Loads the stored versions of rows. */
 async function load(missing: MissingRows, versions: Map<string, number>): Promise<void> {

@@ -20,6 +20,11 @@ export class Watchers {
     return this.#byKey.size
   }
 
+  /** Whether a key is watched. */
+  has(key: string): boolean {
+    return this.#byKey.has(key)
+  }
+
   /** Arms a watcher of a handle. */
   arm(key: string, watcher: MetastoreWatcher, owner: WatcherOwner): void {
     const armed = this.#byKey.get(key)
