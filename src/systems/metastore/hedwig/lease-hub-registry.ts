@@ -16,8 +16,10 @@
  *   the lease of that incarnation has ended, too.
  * - The record of an owner is changed by conditional writes only.
  *
- * Leases compare the clocks of different hubs, which may differ by `clockSkewMillisecondsMax`. A
- * write that was sent during the lease may arrive after its end; therefore writes are fenced
+ * Leases compare the clocks of different hubs, which may differ by `clockSkewMillisecondsMax`. If a
+ * wall clock is set forward and back within one lease, by more than that, a hub that did not read
+ * it meanwhile relies on a lease that others have ended, until its next renewal fails. A write that
+ * was sent during the lease may arrive after its end; therefore writes are fenced
  * (`subscription-fence.ts`).
  */
 import { callback, declareOptions, number, type OptionsOf } from '../../../api/index.js'
