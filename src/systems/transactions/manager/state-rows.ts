@@ -18,8 +18,9 @@
  * steps back therefore restores no old state.
  */
 import type { SnapshotTransaction } from './manager-snapshot.js'
-import { type AtomicMutation, type Table } from '../../../api/index.js'
+import type { AtomicMutation, Result, Table } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
+import { corrupt } from '../../bytes/byte-reader.js'
 import type { ChangeSet } from './change-sets.js'
 
 /** A running transaction. */
@@ -144,43 +145,62 @@ export class StateRows {
 
 /**
  * Reads all rows. `isWhole` is false without the row of the pointers: there is no state, but an
- * import that did not end may have left rows. A malformed row fails the open: the state of
- * transactions must not be guessed.
+ * import that did not end may have left rows. A malformed row fails the open with `ERR_CORRUPTION`:
+ * the state of transactions must not be guessed.
  */
 export async function readState(table: Table): Promise<{ state: StoredState; isWhole: boolean }> {
   const state = emptyState()
   let isWhole = false
   await eachRow(table.scan(), 1024, (result) => {
     const row = result.row!
-    const value = result.value(valueColumn)
-    const client = result.value(clientColumn)?.toString('utf8')
-    const stored = result.value(changesColumn)
-    const ids = row.length % 8 === 1 ? decodeIds(row.subarray(1)) : []
-    const [first, second] = ids
-    if (row[0] === tagInvalid && ids.length === 1) state.invalid.add(first)
-    else if (row[0] === tagRunning && ids.length === 1 && value !== undefined) {
-      const [expiration, visibilityUpperBound, ...checkpoints] = decodeIds(value.subarray(1))
-      state.running.set(first, {
-        id: first,
-        type: value[0] === 1 ? 'LONG' : 'SHORT',
-        expiration: Number(expiration),
-        visibilityUpperBound,
-        checkpoints,
-        committing: stored && decodeChanges(stored),
-        client,
-        underWay: decodeIds(result.value(underWayColumn) ?? Buffer.alloc(0)),
-      })
-    } else if (row[0] === tagCommitted && ids.length === 2) {
-      const changes = decodeChanges(stored ?? Buffer.alloc(0))
-      state.committed.push({ pointer: first, id: second, changes, client })
-    } else if (row.equals(pointersRow) && value?.length === 16) {
-      const [readPointer, writePointer] = decodeIds(value)
-      Object.assign(state, { readPointer, writePointer })
+    const damaged: Damaged = (what) => {
+      const place = `the row ${row.toString('hex')} of the table '${table.name}'`
+      return corrupt(`${place} has ${what} of the transactions`)
+    }
+    if (row.equals(pointersRow)) {
+      const pointers = decodeIds(result.value(valueColumn) ?? Buffer.alloc(0), damaged)
+      if (pointers.length !== 2) throw damaged('malformed pointers')
+      Object.assign(state, { readPointer: pointers[0], writePointer: pointers[1] })
       isWhole = true
-    } else throw new Error(`the table of transactions holds the unknown row ${row.toString('hex')}`)
+    } else addRow(state, result, damaged)
     return true
   })
   return { state, isWhole }
+}
+
+/** Makes the error of a malformed row; `what` names its malformed part. */
+type Damaged = (what: string) => Error
+
+/** Adds a row of one transaction. */
+function addRow(state: StoredState, result: Result, damaged: Damaged): void {
+  const row = result.row!
+  const ids = decodeIds(row.subarray(1), damaged)
+  const [first, second] = ids
+  const client = result.value(clientColumn)?.toString('utf8')
+  const changes = result.value(changesColumn)
+  const committing = changes && decodeChanges(changes, damaged)
+  if (row[0] === tagInvalid && ids.length === 1) state.invalid.add(first)
+  else if (row[0] === tagRunning && ids.length === 1) {
+    const value = result.value(valueColumn)
+    if (value === undefined || value.length < 17 || value[0] > 1) {
+      throw damaged('a malformed value')
+    }
+    const numbers = decodeIds(value.subarray(1), damaged)
+    const [expiration, visibilityUpperBound, ...checkpoints] = numbers
+    state.running.set(first, {
+      id: first,
+      type: value[0] === 1 ? 'LONG' : 'SHORT',
+      expiration: Number(expiration),
+      visibilityUpperBound,
+      checkpoints,
+      committing,
+      client,
+      underWay: decodeIds(result.value(underWayColumn) ?? Buffer.alloc(0), damaged),
+    })
+  } else if (row[0] === tagCommitted && ids.length === 2) {
+    if (committing === undefined) throw damaged('no change set')
+    state.committed.push({ pointer: first, id: second, changes: committing, client })
+  } else throw damaged('an unknown key')
 }
 
 /** Ids after each other; after a first byte if given. */
@@ -192,7 +212,8 @@ function encodeIds(ids: readonly bigint[], first?: number): Buffer {
   return target
 }
 
-function decodeIds(source: Buffer): bigint[] {
+function decodeIds(source: Buffer, damaged: Damaged): bigint[] {
+  if (source.length % 8 !== 0) throw damaged('malformed ids')
   const ids: bigint[] = []
   for (let at = 0; at < source.length; at += 8) ids.push(source.readBigInt64BE(at))
   return ids
@@ -210,13 +231,14 @@ function encodeChanges(changes: ChangeSet): Buffer {
   return target
 }
 
-function decodeChanges(source: Buffer): string[] {
+function decodeChanges(source: Buffer, damaged: Damaged): string[] {
   const changes: string[] = []
   for (let at = 0; at < source.length;) {
-    const length = source.readUInt32BE(at)
-    at += 4
-    changes.push(source.toString('latin1', at, at + length))
-    at += length
+    const start = at + 4
+    const end = start > source.length ? Infinity : start + source.readUInt32BE(at)
+    if (end > source.length) throw damaged('a malformed change set')
+    changes.push(source.toString('latin1', start, end))
+    at = end
   }
   return changes
 }

@@ -59,8 +59,40 @@ void t.test('the worked examples', async (t) => {
     },
   })
   await table.put({ row: 'unknown', cells: { 's:v': '' } })
-  await t.rejects(TransactionManager.open(database), /unknown row/)
+  const damaged = { code: 'ERR_CORRUPTION', message: /row 756e6b6e6f776e .*'tx\.state'/ }
+  await t.rejects(TransactionManager.open(database), damaged)
   await database.close()
+})
+
+void t.test('malformed rows fail the open with their place', async (t) => {
+  const ids = '14ac8168d4d37003'
+  const value = '000000015ad98284f014ac8168d4d37001'
+  const cases: [row: string, column: string, bytes: string][] = [
+    ['6d', 's:v', 'ffff'],
+    ['6d', 's:x', ids + ids],
+    ['6d', 's:v', ids + ids + ids],
+    [`69${ids}ff`, 's:v', ''],
+    [`69${ids}${ids}`, 's:v', ''],
+    [`70${ids}`, 's:v', value.slice(2)],
+    [`70${ids}`, 's:v', `${value}05`],
+    [`70${ids}`, 's:v', value.replace('00', '02')],
+    [`70${ids}`, 's:v', value.slice(0, 18)],
+    [`70${ids}`, 's:g', ''],
+    [`63${ids}${ids}`, 's:g', '00000005616263'],
+    [`63${ids}${ids}`, 's:g', '00'],
+    [`63${ids}${ids}`, 's:g', 'ffffffff61'],
+    [`63${ids}${ids}`, 's:n', '61'],
+    [`7a${ids}`, 's:v', ''],
+  ]
+  for (const [row, column, bytes] of cases) {
+    const database = await open()
+    const table = await database.createTable('tx.state', { families: { s: {} } })
+    const put = { row: Buffer.from(row, 'hex'), cells: { [column]: Buffer.from(bytes, 'hex') } }
+    await table.put(put)
+    const expected = { code: 'ERR_CORRUPTION', message: new RegExp(`row ${row} of`) }
+    await t.rejects(TransactionManager.open(database), expected, `${row} ${column} ${bytes}`)
+    await database.close()
+  }
 })
 
 void t.test('the record of a pruned table', async (t) => {
