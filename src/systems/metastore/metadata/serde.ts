@@ -2,7 +2,7 @@
 import { types } from 'node:util'
 import { shown } from '../../../api/index.js'
 import { metadataError } from './errors.js'
-import type { Stat } from './types.js'
+import type { GetResult, Stat } from './types.js'
 
 /** Serializes and deserializes values of one type. */
 export interface MetadataSerde<T> {
@@ -33,6 +33,24 @@ export const textSerde: MetadataSerde<string> = {
     throw metadataError('invalidArgument', `the value is a string, not ${shown(value)}`)
   },
   deserialize: (_path, bytes) => textOf(bytes),
+}
+
+/**
+ * The object in a record that this package has written itself. Bytes that are no JSON, and objects
+ * that `isSound` refuses, are `ERR_METADATA_CONTENT_DESERIALIZATION` with the path.
+ */
+export function ownObject<T extends object>(
+  { stat, value }: GetResult,
+  isSound: (object: Partial<T>) => boolean,
+): T {
+  let object: unknown
+  try {
+    object = JSON.parse(value.toString())
+  } catch (error) {
+    throw metadataError('contentDeserialization', stat.path, error)
+  }
+  if (typeof object === 'object' && object !== null && isSound(object)) return object as T
+  throw metadataError('contentDeserialization', stat.path)
 }
 
 function jsonOf(value: unknown): string {

@@ -47,7 +47,7 @@ export function columnsOf(fields: FieldSelection): readonly string[] | undefined
 /** The version of a row; 0 if the row does not exist. */
 export function versionOf(result: Result): number {
   const bytes = result.value(versionColumn)
-  return bytes === undefined ? 0 : readUint64(bytes, 0)
+  return bytes === undefined ? 0 : readUint64(bytes, 0, result.row)
 }
 
 /** Removes a row. */

@@ -26,6 +26,7 @@ import { elapsed, type LeaseClock } from '../../kernel/lease-clock.js'
 import { checkArguments, checkStore, readOptions } from '../../metadata/arguments.js'
 import { hasCode, metadataError } from '../../metadata/errors.js'
 import { childOf, isWithin } from '../../metadata/paths.js'
+import { ownObject } from '../../metadata/serde.js'
 import type {
   CachingStore,
   Expected,
@@ -34,8 +35,10 @@ import type {
   Stat,
 } from '../../metadata/types.js'
 
+const phases = ['NOT_STARTED', 'PREPARATION', 'COPYING', 'COMPLETED', 'FAILED'] as const
+
 /** The phase of a migration. */
-export type MigrationPhase = 'NOT_STARTED' | 'PREPARATION' | 'COPYING' | 'COMPLETED' | 'FAILED'
+export type MigrationPhase = (typeof phases)[number]
 
 /** The state record of a migration. */
 export interface MigrationState {
@@ -75,14 +78,22 @@ const copiedAtOnce = 500
 const bytesAtOnce = 8 * 1024 * 1024
 const pollMilliseconds = 50
 
-/** Reads the state of a migration, with the expectation for the next write of the state. */
+/**
+ * Reads the state of a migration, with the expectation for the next write of the state.
+ * `ERR_METADATA_CONTENT_DESERIALIZATION`.
+ */
 export async function readMigration(
   source: MetadataStore,
 ): Promise<{ readonly state: MigrationState; readonly expected: Expected }> {
   const found = await source.get(migrationPath)
   if (found === undefined) return { state: notStarted, expected: -1 }
-  const state = JSON.parse(found.value.toString()) as MigrationState
+  const state = ownObject<MigrationState>(found, isSound)
   return { state, expected: found.stat.version }
+}
+
+function isSound({ phase, targetUrl, coordinator }: Partial<MigrationState>): boolean {
+  const isHeld = coordinator === undefined || Number.isSafeInteger(coordinator)
+  return phases.includes(phase!) && typeof targetUrl === 'string' && isHeld
 }
 
 /** Whether a migration is in progress. */

@@ -26,6 +26,7 @@ import { checkBatch, checkPutOptions } from '../../metadata/options.js'
 import { hasCode, metadataError } from '../../metadata/errors.js'
 import { checkPath, childOf, isWithin } from '../../metadata/paths.js'
 import { expectationOf } from '../../metadata/record-access.js'
+import { ownObject } from '../../metadata/serde.js'
 import { RelayHandle } from './relay-handle.js'
 import type {
   BatchOperation,
@@ -104,6 +105,10 @@ interface StoredStamp {
   readonly stamp: Stamp | undefined
   /** The expectation for the next write of the stamp. */
   readonly expected: Expected
+}
+
+function isStamp({ time, cluster }: Partial<Stamp>): boolean {
+  return Number.isSafeInteger(time) && typeof cluster === 'string'
 }
 
 type Write = Extract<BatchOperation, { readonly put: string } | { readonly delete: string }>
@@ -313,7 +318,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     if (found === undefined) return { stamp: undefined, expected: -1 }
     // On ZooKeeper the parent of another stamp is a record without bytes.
     const { length } = found.value
-    const stamp = length === 0 ? undefined : (JSON.parse(found.value.toString()) as Stamp)
+    const stamp = length === 0 ? undefined : ownObject<Stamp>(found, isStamp)
     return { stamp, expected: found.stat.version }
   }
 

@@ -9,8 +9,8 @@ import { assert, CellarError, type Table } from '../../../../api/index.js'
 import { MetadataErrorCode } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
-import { readUint64, uint64 } from '../../kernel/control-cells.js'
-import { feedPart, plainColumn } from './rows.js'
+import { uint64 } from '../../kernel/control-cells.js'
+import { feedPlace, plainColumn } from './rows.js'
 import type { FeedCommit } from '../../metadata/types.js'
 
 /** Most bytes of the rows in memory. */
@@ -136,11 +136,12 @@ export class ChangeLog {
         const results = await scanner.nextBatch(pageRows)
         if (results.length === 0) break
         for (const result of results) {
+          const { sequence: first, part } = feedPlace(result.row!)
           // Commits that are written but not yet durable are not delivered.
-          if (readUint64(result.row!, 0) > this.#last) return decoder.commits
+          if (first > this.#last) return decoder.commits
           const row = result.value(plainColumn)!
           bytes += row.length
-          decoder.add(row, feedPart(result.row!))
+          decoder.add(row, part)
         }
       }
     } finally {
@@ -153,7 +154,7 @@ export class ChangeLog {
   async storedAfter(sequence: number): Promise<FeedCommit[]> {
     const decoder = new FeedDecoder()
     for await (const result of this.#table.scan({ startRow: uint64(sequence + 1) })) {
-      decoder.add(result.value(plainColumn)!, feedPart(result.row!))
+      decoder.add(result.value(plainColumn)!, feedPlace(result.row!).part)
     }
     return decoder.commits
   }
@@ -169,7 +170,7 @@ export class ChangeLog {
   async #checkRetained(sequence: number): Promise<void> {
     if (sequence >= this.#recentFrom) return
     const [oldest] = await this.#table.scan({ limit: 1 }).toArray()
-    const first = oldest === undefined ? this.#last + 1 : readUint64(oldest.row!, 0)
+    const first = oldest === undefined ? this.#last + 1 : feedPlace(oldest.row!).sequence
     if (sequence >= first) return
     const message = `the feed begins at sequence ${first}, ${sequence} was asked for`
     throw new CellarError(MetadataErrorCode.feedGap, message, { details: { firstSequence: first } })

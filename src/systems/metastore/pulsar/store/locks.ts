@@ -26,7 +26,7 @@ export async function locksOf(
     const prefix = table.slice(0, -suffix.length)
     if (!table.endsWith(suffix) || !tables.includes(`${prefix}control`)) continue
     for await (const { row } of database.table(table).scan({ limit: limit - locks.length })) {
-      locks.push({ table, path: ownedPath(row!), session: readUint64(row!, 0) })
+      locks.push({ table, path: ownedPath(row!), session: readUint64(row!, 0, row) })
     }
     if (locks.length >= limit) break
   }

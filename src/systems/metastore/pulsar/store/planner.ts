@@ -5,6 +5,7 @@
  * leaves no change.
  */
 import { assert } from '../../../../api/index.js'
+import { corrupt } from '../../../bytes/byte-reader.js'
 import { metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
 import { checkPath, parentOf } from '../../metadata/paths.js'
@@ -235,9 +236,12 @@ export function sequencePath(prefix: string, numbers: readonly bigint[]): string
   return `${prefix}-${digits.join('-')}`
 }
 
-/** Decodes the numbers of a stored counter. */
+/** Decodes the numbers of a stored counter. `ERR_CORRUPTION`. */
 export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
   if (bytes === undefined) return noNumbers
+  if (bytes.length % 8 !== 0) {
+    throw corrupt(`the numbers of a sequence are damaged: 0x${bytes.toString('hex')}`)
+  }
   const numbers: bigint[] = []
   for (let at = 0; at < bytes.length; at += 8) numbers.push(bytes.readBigUInt64BE(at))
   return numbers

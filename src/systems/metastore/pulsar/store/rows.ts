@@ -19,6 +19,7 @@
 import type { Result, TableOptions } from '../../../../api/index.js'
 import { terminated } from '../../../../comfort/keys/key-parts.js'
 import { childPrefix, depthOf } from '../../metadata/paths.js'
+import { corrupt } from '../../../bytes/byte-reader.js'
 import { readUint64, writeUint64 } from '../../kernel/control-cells.js'
 import { decodeRecord, type StoredRecord } from './record-format.js'
 
@@ -117,7 +118,7 @@ export function nodeOf(result: Result): Node {
   const children = result.value(childrenColumn)
   return {
     record: recordOf(result),
-    children: children === undefined ? 0 : readUint64(children, 0),
+    children: children === undefined ? 0 : readUint64(children, 0, result.row),
   }
 }
 
@@ -148,9 +149,12 @@ export function feedRow(sequence: number, part: number): Buffer {
   return row
 }
 
-/** Number of the part in a row of `feed`. */
-export function feedPart(row: Buffer): number {
-  return row.length === 8 ? 0 : row.readUInt32BE(8)
+/** Sequence and number of the part of a row of `feed`. `ERR_CORRUPTION`. */
+export function feedPlace(row: Buffer): { readonly sequence: number; readonly part: number } {
+  if (row.length !== 8 && row.length !== 12) {
+    throw corrupt(`the feed has the damaged row 0x${row.toString('hex')}`)
+  }
+  return { sequence: readUint64(row, 0, row), part: row.length === 8 ? 0 : row.readUInt32BE(8) }
 }
 
 function indexStart(index: string, parent: string): Buffer {

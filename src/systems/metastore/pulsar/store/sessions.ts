@@ -59,11 +59,11 @@ export class SessionRegistry {
     const registry = new SessionRegistry(
       core,
       clock,
-      last === undefined ? 0 : readUint64(last.value, 0),
+      last === undefined ? 0 : readUint64(last.value, 0, last.row),
     )
     for (const { row, value } of await core.controlRows(sessionPrefix)) {
       const id = Number(row.slice(sessionPrefix.length))
-      const session = new Session(id, readUint64(value, 0))
+      const session = new Session(id, readUint64(value, 0, row))
       if (session.timeoutMilliseconds === endingTimeout) registry.#endLater(session)
       else registry.#admit(session)
     }
