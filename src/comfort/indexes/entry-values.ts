@@ -67,6 +67,12 @@ interface ValueForm {
   readonly stored: readonly string[]
 }
 
+/** The form of the entries of an index. */
+interface NamedForm extends ValueForm {
+  /** Name of the index. */
+  readonly name: string
+}
+
 const lengthBytes = 2
 const storedLengthBytes = 4
 
@@ -78,22 +84,31 @@ export function entryTooLarge(name: string, bytes: number): CellarError {
   )
 }
 
-/** Reads an entry from its row and value in the table of the index. */
-export function readEntry(form: ValueForm, key: Buffer, value: Buffer): Entry {
-  const length = value.readUInt16BE(0)
+/** Reads an entry from its row and value in the table of the index. `ERR_CORRUPTION`. */
+export function readEntry(form: NamedForm, key: Buffer, value: Buffer): Entry {
+  const length = value.length < lengthBytes ? 0 : value.readUInt16BE(0)
+  const lengthMax = form.unique ? value.length - lengthBytes : key.length
+  if (length === 0 || length > lengthMax) throw damagedEntry(form, key, 'no row')
   const row = form.unique
     ? viewBytes(value, lengthBytes, lengthBytes + length)
     : viewBytes(key, key.length - length, key.length)
   return { key, value, row }
 }
 
-/** The values of the stored columns in an entry. */
-export function storedValues(form: ValueForm, { value }: Entry): Record<string, Buffer> {
+function damagedEntry({ name }: NamedForm, key: Buffer, what: string): CellarError {
+  const place = `the entry 0x${key.toString('hex')} of the index '${name}'`
+  return new CellarError(ErrorCode.corruption, `${place} is damaged: it has ${what}; rebuild it`)
+}
+
+/** The values of the stored columns in an entry. `ERR_CORRUPTION`. */
+export function storedValues(form: NamedForm, { key, value }: Entry): Record<string, Buffer> {
   const found: Record<string, Buffer> = {}
   let at = lengthBytes + (form.unique ? value.readUInt16BE(0) : 0)
   for (const column of form.stored) {
-    const length = value.readUInt32BE(at) - 1
-    at += storedLengthBytes
+    const start = at + storedLengthBytes
+    const length = start > value.length ? Infinity : value.readUInt32BE(at) - 1
+    if (start + length > value.length) throw damagedEntry(form, key, `no column '${column}'`)
+    at = start
     if (length < 0) continue
     found[column] = value.subarray(at, at + length)
     at += length

@@ -14,14 +14,15 @@ import { entryColumn, readEntry } from './entry-values.js'
 
 const partEndBytes = 3
 
-/** The row of the data in an entry, with the escapes of keys. */
+/** The row of the data in an entry, with the escapes of keys. `ERR_CORRUPTION`. */
 export function rowOfEntry(plan: IndexPlan, entry: Result): ByteRange {
   if (!plan.unique) {
-    const { source: value, start: at } = entry.valueRange(entryColumn)!
+    const { source: value, start: at, end: valueEnd } = entry.valueRange(entryColumn)!
     const { source, start, end } = entry.escapedRow()
-    const rowStart = end - ((value[at] << 8) | value[at + 1])
+    const length = valueEnd - at < 2 ? 0 : (value[at] << 8) | value[at + 1]
+    const rowStart = end - length
     // Without a zero, also before it, the row has no escapes.
-    if (rowStart > start && !hasEscape(source, rowStart - 1, end)) {
+    if (length > 0 && rowStart > start && !hasEscape(source, rowStart - 1, end)) {
       return { source, start: rowStart, end }
     }
   }
