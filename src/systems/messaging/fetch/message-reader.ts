@@ -16,7 +16,7 @@
 import { assert, type Database } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import type { Transaction } from '../../transactions/index.js'
-import { storedBatch, storedPayloads, type TopicRows } from '../store/rows.js'
+import type { TopicRows } from '../store/rows.js'
 import { encodeMessageId, type MessageIdParts } from '../message-id.js'
 import type { PackedPayloads } from '../store/packed-payloads.js'
 import {
@@ -165,7 +165,10 @@ export class MessageReader {
       limit: Math.min(count, rowsPerStepMax),
     })
     const { rows, add } = this.#collector(count)
-    const isWhole = await eachRow(scanner, rowsPerRead, (result) => add(storedBatch(result)))
+    const isWhole = await eachRow(scanner, rowsPerRead, (result) => {
+      const row = keys.messagesOf(result)
+      return row === undefined || add(row)
+    })
     return { rows, isWhole }
   }
 
@@ -225,7 +228,8 @@ export class MessageReader {
     })
     let bytes = 0
     return eachRow(scanner, rowsPerRead, (result) => {
-      const stored = storedPayloads(result)
+      const stored = keys.payloadsOf(result)
+      if (stored === undefined) return true
       const { payloads, publishTimestamp } = stored
       const from = countBefore(stored, start)
       const to = Math.min(payloads.count, from + count - messages.length)

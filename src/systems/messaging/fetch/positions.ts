@@ -14,7 +14,8 @@ import {
 } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import { MessagingErrorCode } from '../errors.js'
-import { decodeMessageId, encodeMessageId, checkMessageId } from '../message-id.js'
+import { corrupt } from '../../bytes/byte-reader.js'
+import { decodeMessageId, encodeMessageId, checkMessageId, messageIdBytes } from '../message-id.js'
 import { comparePlaces } from '../store/stored-batch.js'
 import type { TopicState } from '../live/topic-state.js'
 import type { ConsumerPosition } from '../types.js'
@@ -33,7 +34,8 @@ export async function getPosition(
 ): Promise<Buffer | undefined> {
   const row = positionRow(topic, consumer)
   const result = await database.table(tables.consumer).get({ row, columns: [column] })
-  return result.value(column)
+  const id = result.value(column)
+  return id && checkStored(topic, consumer, id)
 }
 
 /** `Messaging.setPosition`. */
@@ -75,8 +77,8 @@ export async function listPositions(
   const scanner = database.table(tables.consumer).scan({ prefix, columns: [column] })
   const positions: ConsumerPosition[] = []
   await eachRow(scanner, pageRows, (result) => {
-    const id = result.value(column)!
     const consumer = result.row!.subarray(prefix.length).toString('utf8')
+    const id = checkStored(topic, consumer, result.value(column)!)
     positions.push({ consumer, id, lagMilliseconds: lagOf(topic, id) })
     return true
   })
@@ -124,6 +126,13 @@ export function checkedPosition(
     id: readArguments(() => checkMessageId(position)),
     expected,
   }
+}
+
+/** Checks the bytes of a stored position. `ERR_CORRUPTION`. */
+function checkStored(topic: TopicState, consumer: string, id: Buffer): Buffer {
+  if (id.length === messageIdBytes) return id
+  const place = `the position of '${consumer}' in ${topic.name}`
+  throw corrupt(`${place} is damaged: it has ${id.length} bytes`)
 }
 
 /** Time between the publish of the position's message and of the newest message. */

@@ -13,6 +13,7 @@
 import { CellarError, assert } from '../../../api/index.js'
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
+import { corrupt } from '../../bytes/byte-reader.js'
 import { readTime, writeTime } from '../message-id.js'
 import { producerOutcomeBytes, producerTimeOffset } from '../prune-job/row-layout.js'
 import type { TopicState } from './topic-state.js'
@@ -230,7 +231,9 @@ async function readOutcomes(
 ): Promise<readonly Outcome[]> {
   const result = await database.table(table).get({ row: topic.rows.named(id), columns: [column] })
   const value = result.value(column)
-  if (value === undefined || value.length % producerOutcomeBytes !== 0) return []
+  if (value === undefined) return []
+  // To take it as none would publish a repeated request again.
+  if (value.length % producerOutcomeBytes !== 0) throw damagedOutcomes(topic, id, value.length)
   const outcomes: Outcome[] = []
   for (let at = 0; at < value.length; at += producerOutcomeBytes) {
     const pointer = value.readBigInt64BE(at + 28)
@@ -245,6 +248,10 @@ async function readOutcomes(
     outcomes.push({ sequence, response: { transactionWritePointer, rollbackRange } })
   }
   return outcomes
+}
+
+function damagedOutcomes({ name }: TopicState, id: string, bytes: number): Error {
+  return corrupt(`the outcomes of the producer '${id}' in ${name} are damaged: ${bytes} bytes`)
 }
 
 function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {

@@ -6,7 +6,6 @@
  * Every message keeps its place.
  */
 import type { AtomicMutation, Database, DurabilityOption } from '../../../api/index.js'
-import { storedBatch } from '../store/rows.js'
 import {
   comparePlaces,
   firstSequence,
@@ -49,7 +48,8 @@ export async function rollBackRows(
       const results = await scanner.nextBatch(scannedRows)
       const mutations: AtomicMutation[] = []
       for (const result of results) {
-        const row = storedBatch(result)
+        const row = rows.messagesOf(result)
+        if (row === undefined) continue
         if (row.pointer === pointer) {
           const parts = cut(row, start, end)
           isCut ||= parts.length > 1

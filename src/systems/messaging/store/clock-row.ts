@@ -5,6 +5,7 @@
 import type { MessagingTables } from '../topics/topic.js'
 import { type AtomicMutation, type Database } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
+import { corrupt } from '../../bytes/byte-reader.js'
 import { decodeMessageRow, decodePayloadRow } from './rows.js'
 
 const clockRow = Buffer.from('.clock')
@@ -12,14 +13,18 @@ const clockColumn = 'd:k'
 const scannedRows = 1024
 
 /**
- * Reads the largest assigned time; -1 if there is none. Tables that no service has written, such as
- * imported rows of CDAP, have no clock: then all of their rows are read.
+ * Reads the largest assigned time; -1 if there is none. `ERR_CORRUPTION`. Tables that no service
+ * has written, such as imported rows of CDAP, have no clock: then all of their rows are read.
  */
 export async function readClock(database: Database, tables: MessagingTables): Promise<number> {
   const { metadata, message, payload } = tables
   const result = await database.table(metadata).get({ row: clockRow, columns: [clockColumn] })
   const value = result.value(clockColumn)
-  if (value !== undefined) return Number(value.readBigInt64BE())
+  if (value !== undefined) {
+    const time = value.length === 8 ? Number(value.readBigInt64BE()) : NaN
+    if (Number.isSafeInteger(time) && time >= 0) return time
+    throw corrupt(`the clock in the table '${metadata}' is damaged: 0x${value.toString('hex')}`)
+  }
   const times = [
     await latest(database, message, (row) => decodeMessageRow(row)?.publishTimestamp),
     await latest(database, payload, (row) => decodePayloadRow(row)?.writeTimestamp),

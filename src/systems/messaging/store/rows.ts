@@ -10,6 +10,7 @@
  * takes effect even if the system clock has stepped back since the publish.
  */
 import { assert, type AtomicMutation, type Result } from '../../../api/index.js'
+import { corrupt } from '../../bytes/byte-reader.js'
 import { writeTime, readTime } from '../message-id.js'
 import { PackedPayloads } from './packed-payloads.js'
 import {
@@ -25,6 +26,8 @@ import type { Place, StoredBatch } from './stored-batch.js'
 import { parseTopicPrefix, type TopicId } from '../topics/topic.js'
 
 const timestamp = 1
+/** Its positive number does not fit into eight bytes. */
+const pointerEnd = -(2n ** 63n)
 const pointerColumn = `${messagingFamily}:${pointerQualifier}`
 const payloadColumn = `${messagingFamily}:${payloadQualifier}`
 const storedColumn = `${messagingFamily}:${storedPayloadQualifier}`
@@ -70,6 +73,34 @@ export class TopicRows {
     return { table: this.#messageTable, row, mutations: [{ put: { cells, timestamp } }] }
   }
 
+  /** The messages of a row; undefined for a row of another form, which is foreign. */
+  messagesOf(result: Result): StoredBatch | undefined {
+    const row = result.row!
+    if (row.length !== this.prefix.length + messageTailBytes - 4) return undefined
+    const place = placeOfRow(row)
+    const stored = result.value(pointerColumn)
+    const pointer = stored?.length === 8 ? stored.readBigInt64BE() : undefined
+    const payloads = payloadsOf(result, payloadColumn)
+    const isMissing = pointer === undefined && (stored !== undefined || payloads === undefined)
+    if (isMissing || pointer === 0n || pointer === pointerEnd) {
+      throw damagedRow(row, 'no write pointer')
+    }
+    checkCount(row, place, payloads)
+    const { publishTimestamp, sequenceId } = place
+    // Not by a spread, which costs more than the rest of this function.
+    return { publishTimestamp, sequenceId, pointer, payloads }
+  }
+
+  /** The stored payloads of a row with the place of the last one; undefined for a foreign row. */
+  payloadsOf(result: Result): (Place & { readonly payloads: PackedPayloads }) | undefined {
+    const row = result.row!
+    if (row.length !== this.prefix.length + payloadTailBytes - 4) return undefined
+    const place = placeOfRow(row)
+    const payloads = payloadsOf(result, storedColumn) ?? PackedPayloads.single(Buffer.alloc(0))
+    checkCount(row, place, payloads)
+    return { ...place, payloads }
+  }
+
   /** Changes the write pointer of a row. */
   pointer(place: Place, pointer: bigint): AtomicMutation {
     const cells = { [pointerColumn]: encodePointer(pointer) }
@@ -102,28 +133,19 @@ function writePlace(row: Buffer, at: number, { publishTimestamp, sequenceId }: P
   return row
 }
 
-/** The messages of a row of the message table. */
-export function storedBatch(result: Result): StoredBatch {
-  const { publishTimestamp, sequenceId } = placeOfRow(result.row!)
-  // Not by a spread, which costs more than the rest of this function.
-  return {
-    publishTimestamp,
-    sequenceId,
-    pointer: result.value(pointerColumn)?.readBigInt64BE(),
-    payloads: payloadsOf(result, payloadColumn),
-  }
-}
-
-/** The payloads of a row of the payload table, with the place of the last one. */
-export function storedPayloads(result: Result): Place & { readonly payloads: PackedPayloads } {
-  const payloads = payloadsOf(result, storedColumn) ?? PackedPayloads.single(Buffer.alloc(0))
-  const { publishTimestamp, sequenceId } = placeOfRow(result.row!)
-  return { publishTimestamp, sequenceId, payloads }
-}
-
 function placeOfRow(row: Buffer): Place {
   const end = row.length
   return { publishTimestamp: readTime(row, end - 10), sequenceId: row.readUInt16BE(end - 2) }
+}
+
+/** The sequences of a row end with that of its key, and begin at 0 or later. */
+function checkCount(row: Buffer, { sequenceId }: Place, payloads?: PackedPayloads): void {
+  const count = payloads?.count ?? 1
+  if (count > sequenceId + 1) throw damagedRow(row, `${count} messages up to ${sequenceId}`)
+}
+
+function damagedRow(row: Buffer, what: string): Error {
+  return corrupt(`the row 0x${row.toString('hex')} of messages is damaged: it has ${what}`)
 }
 
 function payloadsOf(result: Result, column: string): PackedPayloads | undefined {
