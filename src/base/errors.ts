@@ -10,7 +10,7 @@
 export const ErrorCode = {
   /** An argument has the wrong type, shape or range. Nothing was changed. */
   invalidArgument: 'ERR_INVALID_ARGUMENT',
-  /** The backend lacks the capability that a call needs. Nothing was changed. */
+  /** The backend or the runtime lacks what a call needs. Nothing was changed. */
   unsupported: 'ERR_UNSUPPORTED',
   /** The database, table, scanner or snapshot is closed. */
   closed: 'ERR_CLOSED',

@@ -20,6 +20,7 @@ import {
   kernelInputStart,
 } from '../../../native-free/kernel.js'
 import { assert } from '../../base/assert.js'
+import { CellarError, ErrorCode } from '../../base/errors.js'
 
 /** Length of a stored checksum in bytes. */
 export const checksumLength = 8
@@ -41,7 +42,10 @@ const STEP_BYTES = 1024 * 1024
 let hash: XxHash | undefined
 let loading: Promise<void> | undefined
 
-/** Makes the functions below usable in this thread. Later calls return the first call's promise. */
+/**
+ * Makes the functions below usable in this thread. Later calls return the first call's promise.
+ * `ERR_UNSUPPORTED` where the runtime has no WebAssembly, or forbids it.
+ */
 export function loadChecksums(): Promise<void> {
   loading ??= load()
   return loading
@@ -50,9 +54,12 @@ export function loadChecksums(): Promise<void> {
 async function load(): Promise<void> {
   try {
     hash = await start()
-  } catch (error) {
+  } catch (cause) {
     loading = undefined
-    throw error
+    const message =
+      "Cellar's checksums need WebAssembly, which this runtime does not have or forbids; " +
+      'run Node without --jitless'
+    throw new CellarError(ErrorCode.unsupported, message, { cause })
   }
 }
 

@@ -1,4 +1,5 @@
 /** @runs alone */
+import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { InvariantError } from '../../../../src/base/assert.js'
 import {
@@ -9,12 +10,30 @@ import {
   writeChecksum,
   xxh64,
 } from '../../../../src/storage/codec/checksum.js'
+import { childEnvironment } from '../../../helpers/child-environment.js'
 import { incompressible, seed, seededRandom } from '../../native-free/lz4-samples.js'
 
 void t.test('a checksum before loading is a broken invariant, loading twice is not', async (t) => {
   t.throws(() => xxh64(Buffer.from('a'), 0n), InvariantError)
   t.equal(loadChecksums(), loadChecksums())
   await loadChecksums()
+})
+
+void t.test('a runtime without WebAssembly is refused before anything is made', (t) => {
+  const entry = new URL('../../../../src/entries/index.js', import.meta.url).href
+  const program = `
+    import { readdirSync } from 'node:fs'
+    import { Database } from '${entry}'
+    try {
+      await Database.open('made')
+    } catch (error) {
+      console.log(error.code, error.message, error.cause.name, readdirSync('.').length)
+    }`
+  const words = ['--jitless', '--input-type=module', '--eval', program]
+  const options = { timeout: 20_000, env: childEnvironment, cwd: t.testdir({}) }
+  const answer = String(execFileSync(process.execPath, words, options))
+  t.match(answer, /^ERR_UNSUPPORTED .*without --jitless ReferenceError 0$/m)
+  t.end()
 })
 
 void t.test('xxh64 gives the published values', async (t) => {
