@@ -54,7 +54,7 @@ function partBytes(
   state: RecordState,
   schema: SchemaCache,
 ): Buffer[] {
-  const field = schema.fieldAt(ordinal)!
+  const field = schema.storedFieldAt(ordinal)
   const cell = newestCell(state, ordinal)
   const value = cell === undefined ? undefined : decodeField(field, cell.value, schema)
   const isList = value !== undefined && isMultiValued(field)

@@ -45,7 +45,7 @@ export function validate(
   }
   if (type.isStrict) {
     for (const ordinal of [...state.fields.keys(), ...(version?.fields.keys() ?? [])]) {
-      const field = schema.fieldAt(ordinal)!
+      const field = schema.storedFieldAt(ordinal)
       if (entries.has(field.id)) continue
       throw invalidRecord(`${field.name} is no field of ${type.name}, which is strict`)
     }

@@ -2,7 +2,7 @@
  * The schema in memory: every field type and every version of every record type, by name, id and
  * number. Lookups never read a table. Objects in it are frozen, and changes replace them.
  */
-import { repositoryError, type RepositoryError } from '../errors.js'
+import { corrupt, repositoryError, type RepositoryError } from '../errors.js'
 import { assert, shown } from '../../../api/index.js'
 import type { ValueSchema } from '../values/value-type.js'
 import type { FieldType } from './field-type.js'
@@ -61,6 +61,13 @@ export class SchemaCache implements ValueSchema {
 
   fieldAt(ordinal: number): FieldType | undefined {
     return this.#fieldsByOrdinal[ordinal]
+  }
+
+  /** The field type of a field of a stored record. `ERR_CORRUPTION`. */
+  storedFieldAt(ordinal: number): FieldType {
+    const found = this.#fieldsByOrdinal[ordinal]
+    if (found !== undefined) return found
+    throw corrupt(`a record has a field of the type ${ordinal}, which does not exist`)
   }
 
   /** The greatest ordinal of a field type; later types get greater ones. */

@@ -15,8 +15,9 @@ import type {
 import { corrupt } from '../errors.js'
 import type { QualifiedName } from '../qualified-name.js'
 import { uuidText } from '../record-id.js'
+import type { ValueType } from '../values/value-type.js'
 import type { ValueTypes } from '../values/value-types.js'
-import type { FieldType, Scope } from './field-type.js'
+import { scopes, type FieldType, type Scope } from './field-type.js'
 import type { FieldEntry, RecordType, Supertype } from './record-type.js'
 import type { SchemaCache } from './schema-cache.js'
 
@@ -86,26 +87,37 @@ export class SchemaRows {
     if (stored === undefined) return
     const id = uuidText(row.row!.subarray(1))
     if (kind === prefixes.field) {
-      const { ordinal, name, valueType, scope } = parse<StoredField>(stored, id)
-      const type = this.#valueTypes.parse(valueType)
+      const { ordinal, name, valueType, scope } = parse<StoredField>(stored, id, isField)
+      const type = this.#typeOf(valueType, id)
       cache.putField({ id, ordinal, name, valueType, type, scope })
     } else if (kind === prefixes.record) {
-      const head = parse<StoredRecordType>(stored, id)
+      const head = parse<StoredRecordType>(stored, id, isNamed)
       const versions = row
         .cells()
         .filter(({ qualifier }) => qualifier.length === 5)
         .map(({ value }, index): RecordType => {
-          return { id, ...head, version: index + 1, ...parse<StoredVersion>(value, id) }
+          return { id, ...head, version: index + 1, ...parse<StoredVersion>(value, id, isVersion) }
         })
       if (versions.length > 0) cache.putRecordType(versions)
     }
   }
 
-  /** The next free ordinal. */
+  #typeOf(valueType: string, id: string): ValueType {
+    try {
+      return this.#valueTypes.parse(valueType)
+    } catch {
+      throw corrupt(`the type ${id} of the schema has damaged values`)
+    }
+  }
+
+  /** The next free ordinal. `ERR_CORRUPTION`. */
   async nextOrdinal(kind: TypeKind): Promise<number> {
     const column = counterColumns[kind]
     const row = await this.#database.table(this.#table).get({ row: counterRow, columns: [column] })
-    return 1 + (row.value(column)?.readUInt32BE(0) ?? 0)
+    const stored = row.value(column)
+    if (stored === undefined) return 1
+    if (stored.length === 4) return 1 + stored.readUInt32BE(0)
+    throw corrupt(`the counter ${column} of the schema has ${stored.length} bytes`)
   }
 
   /**
@@ -201,10 +213,42 @@ function bytesOf(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex')
 }
 
-function parse<T>(stored: Buffer, id: string): T {
+function isNamed({ ordinal, name }: Partial<StoredRecordType>): boolean {
+  return Number.isSafeInteger(ordinal) && ordinal! > 0 && typeof name === 'string'
+}
+
+function isField(stored: Partial<StoredField>): boolean {
+  const { valueType, scope } = stored
+  return isNamed(stored) && typeof valueType === 'string' && scopes.includes(scope!)
+}
+
+function isVersion({ fields, supertypes, isStrict }: Partial<StoredVersion>): boolean {
+  return (
+    isListOf<FieldEntry>(fields, ({ field, mandatory }) => {
+      return typeof field === 'string' && typeof mandatory === 'boolean'
+    }) &&
+    isListOf<Supertype>(supertypes, ({ id, version }) => {
+      return typeof id === 'string' && Number.isSafeInteger(version)
+    }) &&
+    typeof isStrict === 'boolean'
+  )
+}
+
+function isListOf<T>(list: unknown, isOne: (element: Partial<T>) => boolean): boolean {
+  return Array.isArray(list) && list.every((each) => isObject(each) && isOne(each as Partial<T>))
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function parse<T>(stored: Buffer, id: string, isSound: (value: Partial<T>) => boolean): T {
+  let value: unknown
   try {
-    return JSON.parse(stored.toString('utf8')) as T
+    value = JSON.parse(stored.toString('utf8'))
   } catch {
     throw corrupt(`the type ${id} of the schema is no JSON`)
   }
+  if (isObject(value) && isSound(value)) return value as T
+  throw corrupt(`the type ${id} of the schema is damaged`)
 }

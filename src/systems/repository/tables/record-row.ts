@@ -111,7 +111,7 @@ function headParts(context: TableContext, value: Buffer): Part[] {
 }
 
 function versionParts(context: TableContext, state: VersionState): Part[] {
-  const removed = [...state.removed].map((ordinal) => context.schema.fieldAt(ordinal)!.name)
+  const removed = [...state.removed].map((ordinal) => context.schema.storedFieldAt(ordinal).name)
   return [
     ...times(state),
     ['versioned type', typeText(context, state.versionedType)],
@@ -136,7 +136,7 @@ function typeText({ schema }: TableContext, type: TypeReference | undefined): st
 
 function fieldParts({ schema }: TableContext, fields: FieldCells): Part[] {
   return [...fields].map(([ordinal, { value, metadata }]) => {
-    const field = schema.fieldAt(ordinal)!
+    const field = schema.storedFieldAt(ordinal)
     const parts = [field.type.toJson(decodeField(field, value, schema))]
     if (metadata !== undefined) parts.push(decodeMetadata(metadata))
     return [field.name, parts.map((part) => JSON.stringify(part, plain)).join(' ')]

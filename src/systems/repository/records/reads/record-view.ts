@@ -86,10 +86,7 @@ function collect(
       reader.skip(reader.varint())
       continue
     }
-    const field = schema.fieldAt(ordinal)
-    if (field === undefined) {
-      throw corrupt(`a record has a field of the type ${ordinal}, which does not exist`)
-    }
+    const field = schema.storedFieldAt(ordinal)
     fields[field.name] = field.type.read(reader, schema)
     const metadataLength = reader.varint()
     if (metadataLength > 0) metadata[field.name] = decodeMetadata(reader.raw(metadataLength))

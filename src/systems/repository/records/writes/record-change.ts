@@ -68,7 +68,7 @@ export function withOwnMetadata(
     if (sets.has(ordinal) || input.deletes.has(ordinal)) continue
     const cell = newestCell(state, ordinal)
     if (cell !== undefined)
-      sets.set(ordinal, { field: schema.fieldAt(ordinal)!, bytes: cell.value })
+      sets.set(ordinal, { field: schema.storedFieldAt(ordinal), bytes: cell.value })
   }
   return { ...input, sets }
 }

@@ -160,7 +160,7 @@ export async function undeleteRecord(context: TableContext, id: RecordId): Promi
   const event = {
     kind: 'created',
     versionCreated: state.version === 0 ? undefined : state.version,
-    fields: ordinals.map((ordinal) => schema.fieldAt(ordinal)!),
+    fields: ordinals.map((ordinal) => schema.storedFieldAt(ordinal)),
   } as const
   const change = await removing(context, head, { after, event }, [])
   const show = shower(context, id, after)
@@ -198,11 +198,11 @@ async function existingVersion(
 }
 
 function nameOf({ schema }: TableContext, ordinal: number): string {
-  return schema.fieldAt(ordinal)!.name
+  return schema.storedFieldAt(ordinal).name
 }
 
 function valueOf({ schema }: TableContext, ordinal: number, cell: FieldCell | undefined): unknown {
-  return cell && decodeField(schema.fieldAt(ordinal)!, cell.value, schema)
+  return cell && decodeField(schema.storedFieldAt(ordinal), cell.value, schema)
 }
 
 /** Whether a record was deleted and its contents are kept. */
