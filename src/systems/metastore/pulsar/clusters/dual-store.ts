@@ -58,7 +58,10 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     ]
   }
 
-  /** Opens a handle over a source. Closing the handle closes the source. */
+  /**
+   * Opens a handle over a source. Closing the handle closes the source; after an error the source
+   * is as before the call.
+   */
   static async open(
     source: CachingStore,
     openTarget: OpenTarget,
@@ -68,7 +71,13 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     checkFunction(openTarget, 'openTarget')
     checkFunction(onListenerError, 'onListenerError')
     const store = new DualMetadataStore(source, openTarget, onListenerError)
-    await store.#step()
+    try {
+      await store.#inTurn(() => store.#step())
+    } catch (error) {
+      await store.#stop()
+      await store.#leave().catch(() => undefined)
+      throw error
+    }
     return store
   }
 
@@ -82,11 +91,23 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
   }
 
   protected async end(): Promise<void> {
+    await this.#stop()
+    await Promise.all([this.#source.close(), this.#target?.close()])
+  }
+
+  /** Ends the listening; resolves when no step is in progress. */
+  async #stop(): Promise<void> {
     this.#isClosed = true
     for (const stop of this.#stopListening) stop()
     this.#detach()
     await this.#following
-    await Promise.all([this.#source.close(), this.#target?.close()])
+  }
+
+  /** Runs work after the steps before it: two steps at once would write two records. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#following.then(work)
+    this.#following = done.catch(() => undefined)
+    return done
   }
 
   get #isMoving(): boolean {
@@ -105,9 +126,9 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     return done
   }
 
-  /** Reads the state of the migration and acts on it; calls are serialized. */
+  /** Reads the state of the migration and acts on it. */
   #follow(): void {
-    this.#following = this.#following.then(async () => {
+    void this.#inTurn(async () => {
       while (!this.#isClosed) {
         try {
           return await this.#step()
@@ -125,7 +146,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     const wasMoving = this.#isMoving
     if (state.phase === 'COMPLETED') {
       if (this.#phase === 'COMPLETED') return
-      this.#target ??= await this.#openTarget(state.targetUrl)
+      this.#target ??= checkCachingStore(await this.#openTarget(state.targetUrl))
       this.#phase = 'COMPLETED'
       this.#detach()
       this.#detach = this.attach(this.#target)

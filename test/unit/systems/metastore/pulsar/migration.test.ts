@@ -3,6 +3,7 @@ import t from 'tap'
 import {
   coordinatorRecord,
   migrationPath,
+  participantsPath,
 } from '../../../../../src/systems/metastore/pulsar/clusters/migration.js'
 import {
   DualMetadataStore,
@@ -164,4 +165,64 @@ void t.test('the record of the root is a record, of the source and of the target
   t.equal(found?.stat.version, 1)
   await target.close()
   await close()
+})
+
+void t.test('an open that fails leaves nothing at its source', async (t) => {
+  const before = await openMemoryDatabase()
+  const store = await metadataStoreOf(before)
+  let attached = 0
+  const counted = (end: () => void): (() => void) => {
+    attached++
+    return () => {
+      attached--
+      end()
+    }
+  }
+  let isRefused = false
+  const source = withMembers<CachingStore>(store, {
+    registerCache: (sink) => counted(store.registerCache(sink)),
+    registerListener: (listener) => counted(store.registerListener(listener)),
+    registerSessionListener: (listener) => counted(store.registerSessionListener(listener)),
+    // The read after the record of the participant was written.
+    get: async (path, options) => {
+      const isHere = (await store.getChildren(participantsPath)).length > 0
+      if (isRefused && isHere) throw new Error('out of reach')
+      return store.get(path, options)
+    },
+  })
+  const openTarget = (): Promise<CachingStore> => Promise.reject(new Error('no target'))
+  isRefused = true
+  await t.rejects(DualMetadataStore.open(source, openTarget), /out of reach/)
+  t.equal(attached, 0, 'no listeners')
+  t.same(await store.getChildren(participantsPath), [], 'no record that delays migrations')
+  isRefused = false
+  await store.put(migrationPath, JSON.stringify({ phase: 'COMPLETED', targetUrl: 'target' }))
+  await t.rejects(DualMetadataStore.open(source, openTarget), /no target/)
+  const openNothing = (): Promise<CachingStore> => Promise.resolve({} as CachingStore)
+  await t.rejects(DualMetadataStore.open(source, openNothing), { code: invalidArgument })
+  t.equal(attached, 0, 'no listeners either')
+  await store.close()
+  await before.close()
+})
+
+void t.test('an event during the open gives a handle no second record', async (t) => {
+  const before = await openMemoryDatabase()
+  const store = await metadataStoreOf(before)
+  let isFirst = true
+  const source = withMembers<CachingStore>(store, {
+    put: async (path, ...given) => {
+      if (isFirst && path.startsWith(participantsPath)) {
+        isFirst = false
+        await store.put(migrationPath, JSON.stringify({ phase: 'FAILED', targetUrl: '' }))
+        await turns()
+      }
+      return store.put(path, ...given)
+    },
+  })
+  const dual = await DualMetadataStore.open(source, () => metadataStoreOf(before))
+  await turns()
+  t.equal(dual.phase, 'FAILED')
+  t.same((await store.getChildren(participantsPath)).length, 1)
+  await dual.close()
+  await before.close()
 })
