@@ -71,6 +71,8 @@ export class StandbyMessaging {
   readonly #settings: SettingsOf<typeof standbyOptions>
   #leadership: Leadership | undefined
   #attempt: Promise<boolean> | undefined
+  /** The end of a leadership that is being closed. */
+  #closing: Promise<void> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #isStopped = false
 
@@ -114,28 +116,40 @@ export class StandbyMessaging {
     return this.#attempt
   }
 
-  /** Gives up the leadership; this instance follows, and tries again later. */
+  /**
+   * Gives up the leadership; this instance follows, and tries again later. Resolves when the
+   * leadership is closed, whichever call has closed it.
+   */
   async resign(): Promise<void> {
-    await this.#attempt?.catch(() => undefined)
-    const leadership = this.#leadership
-    this.#leadership = undefined
+    if (this.#attempt !== undefined) await this.#attempt.catch(() => undefined)
+    const closing = (this.#closing ??= this.#close())
     try {
-      await leadership?.close()
+      await closing
     } finally {
+      if (this.#closing === closing) this.#closing = undefined
       this.#later()
     }
   }
 
-  /** Gives up the leadership permanently. */
+  /** Gives up the leadership permanently; see {@link resign}. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
     await this.resign()
   }
 
+  async #close(): Promise<void> {
+    const leadership = this.#leadership
+    this.#leadership = undefined
+    await leadership?.close()
+  }
+
   async #open(): Promise<boolean> {
     clearTimeout(this.#timer)
+    // Its lock would make this attempt fail.
+    await this.#closing?.catch(() => undefined)
     try {
+      if (this.#isStopped) return false
       const leadership = await this.#settings.open()
       checkMethods(leadership, 'what is opened', ['close'])
       this.#leadership = leadership
