@@ -153,7 +153,12 @@ export async function openMetadataStore(
   const store = await openByScheme(url, given, settings)
   const { synchronizer, clock, onListenerError } = settings
   if (synchronizer === undefined) return store
-  return new SynchronizedMetadataStore(store, synchronizer, clock, onListenerError)
+  try {
+    return new SynchronizedMetadataStore(store, synchronizer, clock, onListenerError)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }
 
 /** `given` is for the providers, which have defaults of their own. */

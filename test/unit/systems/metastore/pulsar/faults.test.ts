@@ -13,6 +13,7 @@ import {
   MetadataErrorCode,
   MetadataTableView,
   metadataStoreOf,
+  openMetadataStore,
   textSerde,
   type CachingStore,
   type CellarMetadataStore,
@@ -255,5 +256,22 @@ void t.test('a handle that is closed while it gets a new session leaves none', a
     t.equal(other.metrics().sessions, 1, 'the session of the other handle is left')
   }
   await other.close()
+  await database.close()
+})
+
+void t.test('an open that a synchronizer refuses leaves no database open', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const openDatabase = (): Promise<Database> => {
+    return Database.open('/database', { fileSystem, executor: 'inline' })
+  }
+  const synchronizer = {
+    clusterName: 'east',
+    notify: async () => undefined,
+    registerSyncListener: () => {
+      throw new Error('no topic')
+    },
+  }
+  await t.rejects(openMetadataStore('cellar:/refused', { openDatabase, synchronizer }), /no topic/)
+  const database = await openDatabase()
   await database.close()
 })
