@@ -118,6 +118,32 @@ void t.test(`clusters become alike, from seed ${firstSeed} on`, async (t) => {
   t.comment(`${rounds} histories`)
 })
 
+void t.test('an event of an implausible time does not block later writes', async (t) => {
+  const clock = new ManualTimer(1e12)
+  const east = await cluster('east', 0, clock)
+  const north = await cluster('north', 0, clock)
+  east.link.others = [north.link]
+  const event = (value: string, lastUpdatedTimestamp: number): MetadataEvent => {
+    const rest = { options: {}, expectedVersion: undefined, sourceCluster: 'west' }
+    return { path: '/a', value: Buffer.from(value), lastUpdatedTimestamp, ...rest }
+  }
+  const refusal = { code: MetadataErrorCode.invalidArgument }
+  for (const { store } of [east, north]) {
+    for (const time of [Number.MAX_SAFE_INTEGER, 2 ** 52, Date.UTC(2200, 0, 1) + 1]) {
+      await t.rejects(store.applyEvent(event('broken', time)), refusal, `time ${time}`)
+    }
+    t.equal(await store.get('/a'), undefined, 'nothing is written')
+    await store.applyEvent(event('last', Date.UTC(2200, 0, 1)))
+  }
+  await east.store.put('/a', 'own')
+  await north.link.deliver(0)
+  t.equal((await north.store.get('/a'))?.value.toString(), 'own', 'the write after the last time')
+  for (const { store, database } of [east, north]) {
+    await store.close()
+    await database.close()
+  }
+})
+
 void t.test('only commits are published, and until they are', async (t) => {
   const clock = new ManualTimer(1e12)
   const { database, link, store } = await cluster('east', 0, clock)

@@ -26,8 +26,8 @@ import { checkBatch, checkPutOptions } from '../../metadata/options.js'
 import { hasCode, metadataError } from '../../metadata/errors.js'
 import { checkPath, childOf, isWithin } from '../../metadata/paths.js'
 import { expectationOf } from '../../metadata/record-access.js'
-import { ownObject } from '../../metadata/serde.js'
 import { RelayHandle } from './relay-handle.js'
+import { checkPlausible, isLater, readStamp, stampsPath, stampStep, type Stamp } from './stamps.js'
 import type {
   BatchOperation,
   CachingStore,
@@ -36,9 +36,6 @@ import type {
   ReadOptions,
   Stat,
 } from '../../metadata/types.js'
-
-/** Parent of the stamps: the stamp of `/a/b` is at `stampsPath` and `/a/b`. */
-export const stampsPath = '/pulsar/metadata-synchronizer'
 
 /** A write, as published to other clusters. */
 export interface MetadataEvent {
@@ -92,23 +89,6 @@ export function isIgnoredEvent(
   return (
     expectedVersion !== undefined && expectedVersion > 0 && expectedVersion !== existing.version
   )
-}
-
-/** Time and cluster of the last write of a path. */
-interface Stamp {
-  readonly time: number
-  readonly cluster: string
-}
-
-/** A stamp with the expectation for its next write. */
-interface StoredStamp {
-  readonly stamp: Stamp | undefined
-  /** The expectation for the next write of the stamp. */
-  readonly expected: Expected
-}
-
-function isStamp({ time, cluster }: Partial<Stamp>): boolean {
-  return Number.isSafeInteger(time) && typeof cluster === 'string'
 }
 
 type Write = Extract<BatchOperation, { readonly put: string } | { readonly delete: string }>
@@ -202,13 +182,17 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     return this.#commit(checkBatch(operations))
   }
 
-  /** Applies an event of any cluster, unless a later write was applied before. */
+  /**
+   * Applies an event of any cluster, unless a later write was applied before.
+   * `ERR_METADATA_INVALID_ARGUMENT` for an implausible time: all later writes would need a later
+   * one, and the numbers of times have an end.
+   */
   async applyEvent(event: MetadataEvent): Promise<void> {
     const copy = checkEvent(event)
     const { path, value, options, lastUpdatedTimestamp, sourceCluster } = copy
     const { clusterName } = this.#synchronizer
     for (;;) {
-      const { stamp, expected } = await this.#stampOf(path)
+      const { stamp, expected } = await readStamp(this.target, path)
       const existing = (await this.target.get(path))?.stat
       // The record of a session belongs to this cluster alone.
       if (existing?.ephemeral === true) return
@@ -217,6 +201,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
       if (isIgnoredEvent(copy, known, clusterName)) return
       const its = { time: lastUpdatedTimestamp, cluster: sourceCluster! }
       if (stamp !== undefined && !isLater(its, stamp)) return
+      checkPlausible(its, stamp)
       const steps: BatchOperation[] = [stampStep(path, its, expected)]
       if (value !== undefined) {
         const { secondaryIndexes } = options
@@ -267,7 +252,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
       const known = new Map<string, Expected>()
       const all = [...steps]
       for (const [path, write] of await this.#sharedOf(steps)) {
-        const { stamp: before, expected } = await this.#stampOf(path)
+        const { stamp: before, expected } = await readStamp(this.target, path)
         const stamp = this.#stampAfter(before)
         known.set(path, expected)
         stamps.push({ write, stamp })
@@ -308,18 +293,9 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
 
   async #hasChanged(known: ReadonlyMap<string, Expected>): Promise<boolean> {
     for (const [path, expected] of known) {
-      if ((await this.#stampOf(path)).expected !== expected) return true
+      if ((await readStamp(this.target, path)).expected !== expected) return true
     }
     return false
-  }
-
-  async #stampOf(path: string): Promise<StoredStamp> {
-    const found = await this.target.get(stampPathOf(path))
-    if (found === undefined) return { stamp: undefined, expected: -1 }
-    // On ZooKeeper the parent of another stamp is a record without bytes.
-    const { length } = found.value
-    const stamp = length === 0 ? undefined : ownObject<Stamp>(found, isStamp)
-    return { stamp, expected: found.stat.version }
   }
 
   #stampAfter(before: Stamp | undefined): Stamp {
@@ -367,18 +343,6 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
       }
     }
   }
-}
-
-function stampPathOf(path: string): string {
-  return path === '/' ? stampsPath : stampsPath + path
-}
-
-function stampStep(path: string, stamp: Stamp, expected: Expected | undefined): BatchOperation {
-  return { put: stampPathOf(path), value: JSON.stringify(stamp), expected }
-}
-
-function isLater(one: Stamp, other: Stamp): boolean {
-  return one.time > other.time || (one.time === other.time && one.cluster > other.cluster)
 }
 
 function isRace(error: unknown): boolean {
