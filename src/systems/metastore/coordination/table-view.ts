@@ -50,6 +50,8 @@ export interface TableViewOptions<T> extends OptionsOf<DeclaredOptions<T>> {}
 interface Item<T> {
   readonly value: T
   readonly stat: Stat
+  /** Sequence of the write; after a reset 0, until the record is read again. */
+  sequence: number
 }
 
 /** A table view; see the file header. */
@@ -67,6 +69,8 @@ export class MetadataTableView<T> implements CacheSink {
   #underWay = 0
   #unregister: readonly (() => void)[] = []
   #isClosed = false
+  /** Changes with each reset: what was read before it may be of another store. */
+  #epoch = 0
   #filling: Promise<void> | undefined = undefined
 
   /** Reads nothing before `start`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. */
@@ -127,8 +131,10 @@ export class MetadataTableView<T> implements CacheSink {
       }
       const backoff = new Backoff(backoffDefaults, this.#settings)
       await writeInTurn(path, backoff, prepare, async (before) => {
+        const epoch = this.#epoch
         const stat = await this.#store.put(path, bytes, expectationOf(this.#store, before))
-        this.#apply(path, { value: bytes, stat }, stat.sequence)
+        if (epoch === this.#epoch) this.#apply(path, { value: bytes, stat }, stat.sequence)
+        else await this.#filling?.catch(() => undefined)
       })
     })
   }
@@ -158,8 +164,9 @@ export class MetadataTableView<T> implements CacheSink {
     if (record !== 'unknown') return this.#apply(path, record, sequence)
     if (this.#keyOf(path) === undefined) return
     return this.#during(async () => {
+      const epoch = this.#epoch
       const found = await this.#store.get(path)
-      this.#apply(path, found, found?.stat.sequence ?? sequence)
+      if (epoch === this.#epoch) this.#apply(path, found, found?.stat.sequence ?? sequence)
     }).catch(() => undefined)
   }
 
@@ -168,21 +175,13 @@ export class MetadataTableView<T> implements CacheSink {
     this.close()
   }
 
-  /** Called by the store when changes may have been lost. */
+  /** Called by the store when changes may have been lost, or when it reads another store. */
   reset(): void {
-    if (!this.#isClosed) void this.#during(() => this.#refill()).catch(() => undefined)
-  }
-
-  async #refill(): Promise<void> {
-    const before = new Set(this.#items.keys())
-    await this.#fill(() => undefined, before)
-    for (const key of before) {
-      const known = this.#items.get(key)
-      const found = await this.#store.get(this.#pathOf(key))
-      // The record may have been created during the read, and the view notified of it.
-      const isSame = this.#items.get(key) === known
-      if (found === undefined && isSame) this.#apply(this.#pathOf(key), undefined, 0)
-    }
+    if (this.#isClosed) return
+    this.#epoch++
+    this.#removedAt.clear()
+    for (const item of this.#items.values()) item.sequence = 0
+    void this.#fill().catch(() => undefined)
   }
 
   #letGo(): void {
@@ -218,29 +217,64 @@ export class MetadataTableView<T> implements CacheSink {
     return this.#settings.filter?.(key) === false ? undefined : key
   }
 
-  #fill(onExisting: (key: string, value: T) => void, seen?: Set<string>): Promise<void> {
-    const fill = (): Promise<void> => this.#walk(this.#settings.prefix, onExisting, seen)
-    this.#filling ??= this.#during(fill).finally(() => (this.#filling = undefined))
+  /** Reads all records; again if the store is reset meanwhile. */
+  #fill(onExisting?: (key: string, value: T) => void): Promise<void> {
+    this.#filling ??= this.#during(() => this.#readUntilCurrent(onExisting))
     return this.#filling
+  }
+
+  async #readUntilCurrent(onExisting?: (key: string, value: T) => void): Promise<void> {
+    let epoch: number
+    try {
+      do {
+        epoch = this.#epoch
+        // A failure of a store that is no longer read says nothing about the other one.
+        await this.#read(epoch, onExisting).catch((error: unknown) => {
+          if (epoch === this.#epoch) throw error
+        })
+      } while (epoch !== this.#epoch && !this.#isClosed)
+    } finally {
+      // In the same turn as the last comparison, so that no reset joins a reading that has ended.
+      this.#filling = undefined
+    }
+  }
+
+  /** Takes all records over, and removes the items without a record. */
+  async #read(
+    epoch: number,
+    onExisting: ((key: string, value: T) => void) | undefined,
+  ): Promise<void> {
+    const missing = new Set(this.#items.keys())
+    await this.#walk(this.#settings.prefix, epoch, missing, onExisting)
+    for (const key of missing) {
+      const known = this.#items.get(key)
+      const found = await this.#store.get(this.#pathOf(key))
+      if (epoch !== this.#epoch) return
+      // The record may have been created during the read, and the view notified of it.
+      const isSame = this.#items.get(key) === known
+      if (found === undefined && isSame) this.#apply(this.#pathOf(key), undefined, 0)
+    }
   }
 
   async #walk(
     path: string,
-    onExisting: (key: string, value: T) => void,
-    seen: Set<string> | undefined,
+    epoch: number,
+    missing: Set<string>,
+    onExisting: ((key: string, value: T) => void) | undefined,
   ): Promise<void> {
     for (const name of await this.#store.getChildren(path)) {
       const child = childOf(path, name)
       const key = this.#keyOf(child)
       const found = key === undefined ? undefined : await this.#store.get(child)
+      if (epoch !== this.#epoch) return
       if (key !== undefined && found !== undefined) {
-        seen?.delete(key)
-        const isNew = !this.#items.has(key)
-        this.#apply(child, found, found.stat.sequence, seen === undefined)
+        missing.delete(key)
+        const isFirst = onExisting !== undefined && !this.#items.has(key)
+        this.#apply(child, found, found.stat.sequence, isFirst)
         const item = this.#items.get(key)
-        if (isNew && item !== undefined) onExisting(key, item.value)
+        if (isFirst && item !== undefined) onExisting(key, item.value)
       }
-      await this.#walk(child, onExisting, seen)
+      await this.#walk(child, epoch, missing, onExisting)
     }
   }
 
@@ -248,7 +282,8 @@ export class MetadataTableView<T> implements CacheSink {
   #apply(path: string, record: GetResult | undefined, sequence: number, isQuiet = false): void {
     const key = this.#keyOf(path)
     if (key === undefined || this.#isClosed) return
-    const known = this.#items.get(key)?.stat.sequence ?? this.#removedAt.get(key) ?? 0
+    const before = this.#items.get(key)
+    const known = before?.sequence ?? this.#removedAt.get(key) ?? 0
     if (sequence !== 0 && sequence <= known) return
     const item = record && this.#itemOf(record)
     const wasThere = item === undefined && this.#items.delete(key)
@@ -257,12 +292,23 @@ export class MetadataTableView<T> implements CacheSink {
       this.#removedAt.delete(key)
     } else if (this.#underWay > 0) this.#removedAt.set(key, sequence)
     if (isQuiet || (item === undefined && !wasThere)) return
+    if (record !== undefined && before?.sequence === 0 && this.#isOf(before, record)) return
     this.#call(this.#settings.onChange, key, item === undefined ? null : item.value)
+  }
+
+  /** Whether a record has the value of an item. */
+  #isOf({ value }: Item<T>, record: GetResult): boolean {
+    try {
+      return Buffer.from(this.#serde.serialize(record.stat.path, value)).equals(record.value)
+    } catch {
+      return false
+    }
   }
 
   #itemOf(record: GetResult): Item<T> | undefined {
     try {
-      return { value: decoded(this.#serde, record), stat: record.stat }
+      const { stat } = record
+      return { value: decoded(this.#serde, record), stat, sequence: stat.sequence }
     } catch {
       return undefined
     }

@@ -72,8 +72,11 @@ export type IndexExtractor<T> = (value: T) => Readonly<Record<string, string>>
 interface Entry<T> {
   /** Undefined = known to be absent, unless the entry is empty. */
   result: CacheGetResult<T> | undefined
-  /** 'empty' before the first load; 'stale' if the record has changed since it was loaded. */
-  state: 'empty' | 'stale' | 'fresh'
+  /**
+   * 'empty' before the first load; 'stale' if the record has changed since it was loaded; 'unsure'
+   * after a reset: the result may be of another store, whose sequences mean other writes.
+   */
+  state: 'empty' | 'stale' | 'unsure' | 'fresh'
   /** Incremented by every change, so that a load detects a change during its read. */
   generation: number
   loading: Promise<CacheGetResult<T> | undefined> | undefined
@@ -254,9 +257,12 @@ export class MetadataCache<T> implements CacheSink {
     }
   }
 
-  /** Called by the store when changes may have been lost. */
+  /** Called by the store when changes may have been lost, or when it reads another store. */
   reset(): void {
-    for (const entry of this.#entries.values()) outdate(entry)
+    for (const entry of this.#entries.values()) {
+      entry.generation++
+      if (entry.state !== 'empty') entry.state = 'unsure'
+    }
   }
 
   /** Called by the store when its handle was closed. */
@@ -334,8 +340,9 @@ export class MetadataCache<T> implements CacheSink {
   }
 
   #set(path: string, entry: Entry<T>, found: GetResult | undefined): CacheGetResult<T> | undefined {
-    const isSame = entry.result !== undefined && found?.stat.sequence === entry.result.stat.sequence
-    if (!isSame) entry.result = this.#decode(found)
+    const { result, state } = entry
+    const isSame = state !== 'unsure' && result?.stat.sequence === found?.stat.sequence
+    if (result === undefined || !isSame) entry.result = this.#decode(found)
     entry.state = 'fresh'
     entry.loadedAt = elapsed(this.#settings.clock)
     if (this.#entries.get(path) !== entry) return entry.result

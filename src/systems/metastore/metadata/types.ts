@@ -236,7 +236,10 @@ export interface CacheSink {
     record: GetResult | undefined | 'unknown',
     sequence: number,
   ): void | Promise<void>
-  /** Notifications may have been lost: all cached records may be outdated. */
+  /**
+   * Notifications may have been lost: all cached records may be outdated. After a migration the
+   * handle reads another store: its sequences cannot be compared with earlier ones.
+   */
   reset(): void
   /** The handle was closed: no more notifications follow. */
   closed?(): void

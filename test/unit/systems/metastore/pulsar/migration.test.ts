@@ -9,7 +9,9 @@ import {
   DualMetadataStore,
   MetadataErrorCode,
   metadataStoreOf,
+  MetadataTableView,
   MigrationCoordinator,
+  textSerde,
   type CachingStore,
   type CellarMetadataStore,
 } from '../../../../../src/entries/metastore-pulsar.js'
@@ -225,4 +227,56 @@ void t.test('an event during the open gives a handle no second record', async (t
   t.same((await store.getChildren(participantsPath)).length, 1)
   await dual.close()
   await before.close()
+})
+
+/** A move of two records, whose last writes have high sequences in the source. */
+async function highSequences() {
+  const { source, dual, openTarget, close } = await scene()
+  for (let i = 0; i < 60; i++) await source.put('/other', `${i}`)
+  await source.put('/t/a', 'first')
+  const { sequence } = await source.put('/t/b', 'first')
+  const move = async (): Promise<void> => {
+    await new MigrationCoordinator(source, 'target', { openTarget }).startMigration()
+    while (dual.phase !== 'COMPLETED') await turns(1)
+    await turns()
+  }
+  return { dual, sequence, openTarget, close, move }
+}
+
+void t.test('a cache takes no sequence of the target for one of the source', async (t) => {
+  const { dual, sequence, close, move } = await highSequences()
+  const cache = dual.getMetadataCache(textSerde)
+  t.equal(await cache.get('/t/b'), 'first')
+  await move()
+  for (let last = 0; last < sequence - 1;) last = (await dual.put('/other', '')).sequence
+  t.equal((await dual.put('/t/b', 'second')).sequence, sequence, 'by chance the same')
+  t.equal(await cache.get('/t/b'), 'second')
+  await close()
+})
+
+void t.test('a table view follows the target, whose sequences start again', async (t) => {
+  const { dual, openTarget, close, move } = await highSequences()
+  const changes: string[] = []
+  const view = new MetadataTableView(dual, textSerde, {
+    prefix: '/t',
+    onChange: (key, value) => changes.push(`${key} ${value}`),
+  })
+  await view.start()
+  await move()
+  t.same(changes, [], 'the move itself changes no value')
+  const other = await openTarget()
+  await other.put('/t/a', 'second')
+  await other.delete('/t/b')
+  await other.put('/t/c', 'first')
+  await turns()
+  t.same(view.entries(), [
+    ['a', 'second'],
+    ['c', 'first'],
+  ])
+  t.same(changes, ['a second', 'b null', 'c first'])
+  await view.put('a', 'third')
+  t.equal(view.get('a'), 'third')
+  view.close()
+  await other.close()
+  await close()
 })
