@@ -13,6 +13,7 @@ import {
   type MetadataEventSynchronizer,
 } from '../../src/entries/metastore-pulsar.js'
 import { SynchronizedMetadataStore } from '../../src/systems/metastore/pulsar/clusters/synchronized-store.js'
+import { stampsPath } from '../../src/systems/metastore/pulsar/clusters/stamps.js'
 import { lengthOf } from '../helpers/length.js'
 import { ManualTimer } from '../helpers/manual-timer.js'
 
@@ -142,6 +143,30 @@ void t.test('an event of an implausible time does not block later writes', async
     await store.close()
     await database.close()
   }
+})
+
+void t.test('nothing but the store itself writes stamps', async (t) => {
+  const clock = new ManualTimer(1e12)
+  const { database, link, store } = await cluster('east', 0, clock)
+  await store.put('/a', 'first')
+  const path = `${stampsPath}/a`
+  const refusal = { code: MetadataErrorCode.invalidArgument }
+  const rest = { options: {}, expectedVersion: undefined, sourceCluster: 'west' }
+  const late = { path, lastUpdatedTimestamp: 2e12, ...rest }
+  await t.rejects(store.applyEvent({ ...late, value: Buffer.from('damage') }), refusal)
+  await t.rejects(store.applyEvent({ ...late, value: undefined }), refusal)
+  await t.rejects(store.put(path, 'damage'), refusal)
+  await t.rejects(store.put(stampsPath, '', undefined, { sequential: true }), refusal)
+  await t.rejects(store.delete(path), refusal)
+  await t.rejects(store.batch([{ put: '/b', value: '' }, { delete: path }]), refusal)
+  await t.rejects(store.deleteRecursive(stampsPath), refusal)
+  t.equal(await store.exists('/b'), false)
+  t.equal(link.published, 1)
+  await store.put('/a', 'second')
+  await store.deleteRecursive('/')
+  t.equal(await store.exists('/a'), false)
+  await store.close()
+  await database.close()
 })
 
 void t.test('only commits are published, and until they are', async (t) => {

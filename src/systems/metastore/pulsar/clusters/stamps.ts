@@ -1,5 +1,6 @@
 /** The stamps of a store that is replicated between clusters: see synchronized-store.ts. */
 import { metadataError } from '../../metadata/errors.js'
+import { isWithin } from '../../metadata/paths.js'
 import { ownObject } from '../../metadata/serde.js'
 import type { BatchOperation, Expected, MetadataStore } from '../../metadata/types.js'
 
@@ -50,6 +51,12 @@ export function stampStep(
   expected: Expected | undefined,
 ): BatchOperation {
   return { put: stampPathOf(path), value: JSON.stringify(stamp), expected }
+}
+
+/** `ERR_METADATA_INVALID_ARGUMENT` for the path of a stamp: only the store itself writes stamps. */
+export function checkNoStamp(path: string): void {
+  if (!isWithin(path, stampsPath)) return
+  throw metadataError('invalidArgument', `the stamps of the synchronizer are at ${stampsPath}`)
 }
 
 /** Whether the write of one stamp wins against that of another. */

@@ -27,7 +27,15 @@ import { hasCode, metadataError } from '../../metadata/errors.js'
 import { checkPath, childOf, isWithin } from '../../metadata/paths.js'
 import { expectationOf } from '../../metadata/record-access.js'
 import { RelayHandle } from './relay-handle.js'
-import { checkPlausible, isLater, readStamp, stampsPath, stampStep, type Stamp } from './stamps.js'
+import {
+  checkNoStamp,
+  checkPlausible,
+  isLater,
+  readStamp,
+  stampsPath,
+  stampStep,
+  type Stamp,
+} from './stamps.js'
 import type {
   BatchOperation,
   CachingStore,
@@ -130,6 +138,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     options?: PutOptions,
   ): Promise<Stat> {
     this.check(path, undefined)
+    checkNoStamp(path)
     const wanted = checkExpected(expected)
     const checked = checkPutOptions(options, wanted)
     const bytes = checkValue(value)
@@ -247,6 +256,9 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
    * belong to this cluster alone: neither their puts nor their deletes are published.
    */
   async #commit(steps: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
+    for (const step of steps) {
+      if (!('check' in step)) checkNoStamp('put' in step ? step.put : step.delete)
+    }
     for (;;) {
       const stamps: { readonly write: Write; readonly stamp: Stamp }[] = []
       const known = new Map<string, Expected>()
@@ -353,6 +365,7 @@ function isRace(error: unknown): boolean {
 function checkEvent(event: MetadataEvent): MetadataEvent {
   const copy = checkArguments(() => ({ ...event, options: { ...event.options } }))
   checkPath(copy.path)
+  checkNoStamp(copy.path)
   if (copy.value !== undefined) checkBytes(copy.value)
   if (!Number.isSafeInteger(copy.lastUpdatedTimestamp)) {
     throw metadataError('invalidArgument', 'the time of an event is an integer')

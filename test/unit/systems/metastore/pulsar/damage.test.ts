@@ -10,7 +10,7 @@ import {
   type CellarMetadataStore,
 } from '../../../../../src/entries/metastore-pulsar.js'
 import { migrationPath } from '../../../../../src/systems/metastore/pulsar/clusters/migration.js'
-import { stampsPath } from '../../../../../src/systems/metastore/pulsar/clusters/synchronized-store.js'
+import { stampsPath } from '../../../../../src/systems/metastore/pulsar/clusters/stamps.js'
 import {
   CellarMetaStore,
   MetastoreErrorCode,
