@@ -104,7 +104,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'of two writes of one millisecond each cluster keeps its own',
-    file: `${pulsar}/clusters/synchronized-store.ts`,
+    file: `${pulsar}/clusters/stamps.ts`,
     find: '(one.time === other.time && one.cluster > other.cluster)',
     replace: '(one.time === other.time && one.cluster === other.cluster)',
     tests: clusters,
