@@ -51,16 +51,19 @@ export class CacheSegments {
 
   /**
    * Segments for a job that writes `bytes` bytes of blocks: free ones, and as many new ones as
-   * `bytesNewMax` allows. The caller passes them to {@link end} when the job has ended.
+   * `bytesNewMax` and the memory of the process allow. The blocks that find no room are not cached.
+   * The caller passes the segments to {@link end} when the job has ended.
    */
   borrow(bytes: number, bytesNewMax: number): SharedArrayBuffer[] {
     const { segmentBytes } = this
     const wanted = Math.ceil(bytes / segmentBytes)
-    const made = Math.max(0, Math.floor(bytesNewMax / segmentBytes))
+    const newMax = Math.max(0, Math.floor(bytesNewMax / segmentBytes))
     const memory = this.free.splice(Math.max(0, this.free.length - wanted))
-    const total = Math.min(wanted, memory.length + made)
+    const total = Math.min(wanted, memory.length + newMax)
     while (memory.length < total) {
-      memory.push(new SharedArrayBuffer(segmentBytes))
+      const made = this.make()
+      if (made === undefined) break
+      memory.push(made)
       this.count++
     }
     for (const segment of memory) this.borrowed.add(segment)
@@ -93,6 +96,15 @@ export class CacheSegments {
       if (!this.borrowed.delete(segment)) continue
       if (hasFailed) this.count--
       else this.free.push(segment)
+    }
+  }
+
+  /** A new segment; undefined: the system has no memory for it. */
+  private make(): SharedArrayBuffer | undefined {
+    try {
+      return new SharedArrayBuffer(this.segmentBytes)
+    } catch {
+      return undefined
     }
   }
 

@@ -187,3 +187,27 @@ void t.test('segments of a job that failed are not used again', async (t) => {
   cache.segments.end(next, false)
   t.same(new Set(cache.borrowSegments(5 * mebibyte)), new Set(next))
 })
+
+void t.test('a job works with fewer segments if the system refuses memory', async (t) => {
+  const cache = new BlockCache(64 * mebibyte)
+  const idle = cache.borrowSegments(2 * mebibyte)
+  cache.segments.end(idle, false)
+  const real = globalThis.SharedArrayBuffer
+  let allowed = 3
+  class Refusing extends real {
+    constructor(bytes: number) {
+      if (allowed-- <= 0) throw new RangeError('Array buffer allocation failed')
+      super(bytes)
+    }
+  }
+  globalThis.SharedArrayBuffer = Refusing as SharedArrayBufferConstructor
+  t.teardown(() => {
+    globalThis.SharedArrayBuffer = real
+  })
+  const memory = cache.borrowSegments(20 * mebibyte)
+  t.same(memory.slice(0, idle.length), idle, 'free segments are used first')
+  t.equal(memory.length, idle.length + 3)
+  t.equal(cache.bytesUsed, memory.length * cache.segments.segmentBytes)
+  cache.segments.end(memory, true)
+  t.equal(cache.bytesUsed, 0, 'no segment is counted that nothing has')
+})
