@@ -88,7 +88,8 @@ export class Flusher {
   private readonly running = new Map<FlushUnit, Promise<void>>()
   /** Stores with a running background flush. */
   private readonly scheduled = new Set<Store>()
-  private readonly controls = new Map<Store, JobControl>()
+  /** The running jobs. That of a unit that was taken over may end after the next ones begin. */
+  private readonly jobs = new Set<{ readonly member: FlushMember; readonly control: JobControl }>()
   /**
    * Units whose observers are being asked, or that `flushSync` is flushing further up the stack.
    */
@@ -111,7 +112,7 @@ export class Flusher {
 
   /** Whether a job writes the files of a memtable. */
   get isWriting(): boolean {
-    return this.controls.size > 0
+    return this.jobs.size > 0
   }
 
   /** Starts flushing a store's frozen memtables in the background, unless that is running. */
@@ -144,7 +145,7 @@ export class Flusher {
   /** Cancels running flushes and waits until they have ended. */
   async stop(): Promise<void> {
     this.ticker.stop()
-    for (const control of this.controls.values()) control.cancel()
+    for (const { control } of this.jobs) control.cancel()
     await Promise.allSettled(this.running.values())
   }
 
@@ -195,8 +196,8 @@ export class Flusher {
 
   /** The running flushes, with their progress in bytes of memory. */
   get writing(): readonly FlushProgress[] {
-    return Array.from(this.controls, ([store, control]) => {
-      const bytesTotal = store.frozen.at(-1)?.memtable.bytesUsed ?? 0
+    return Array.from(this.jobs, ({ member: { store, slot }, control }) => {
+      const bytesTotal = slot.memtable.bytesUsed
       return { store, bytesDone: Math.round(control.progress * bytesTotal), bytesTotal }
     })
   }
@@ -205,7 +206,7 @@ export class Flusher {
     for (const { store, bytesDone, bytesTotal } of this.writing) {
       this.parts.reports.flushMoved(store, bytesDone, bytesTotal)
     }
-    return this.controls.size > 0
+    return this.jobs.size > 0
   }
 
   private retryLater(store: Store): void {
@@ -310,10 +311,12 @@ export class Flusher {
     }
   }
 
-  private async run({ store, slot }: FlushMember, job: FlushJob): Promise<JobResult> {
+  private async run(member: FlushMember, job: FlushJob): Promise<JobResult> {
     const { reports, runner } = this.parts
+    const { store, slot } = member
     const control = new JobControl()
-    this.controls.set(store, control)
+    const running = { member, control }
+    this.jobs.add(running)
     reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
     this.ticker.start()
     slot.startJob()
@@ -322,7 +325,7 @@ export class Flusher {
       return await reports.traceJob(store, 'flush', () => runner.executor.run(job, control))
     } finally {
       slot.endJob()
-      this.controls.delete(store)
+      this.jobs.delete(running)
       this.watcher.jobsChanged()
     }
   }
@@ -350,7 +353,9 @@ export class Flusher {
       this.parts.publisher.publishSync({})
       return true
     }
-    for (const { store } of unit.members) this.controls.get(store)?.cancel()
+    for (const { member, control } of this.jobs) {
+      if (unit.members.some(({ slot }) => slot === member.slot)) control.cancel()
+    }
     this.ask(unit, () => this.writeSync(unit))
     return true
   }

@@ -218,3 +218,50 @@ void t.test('a flush is in use when the log of its mutations is durable, not bef
   t.equal(database.statistics().flushes, 2)
   await database.close()
 })
+
+/** A file system in which each sync of an SSTable waits to be released. */
+class SlowTables extends MemoryFileSystem {
+  readonly waiting: (() => void)[] = []
+
+  override openSync(path: string, mode: OpenMode): File {
+    const file = super.openSync(path, mode)
+    if (!path.endsWith('.sst')) return file
+    const sync = file.sync.bind(file)
+    const turn = (): Promise<void> => new Promise((resolve) => this.waiting.push(resolve))
+    return Object.assign(file, { sync: () => turn().then(sync) })
+  }
+}
+
+void t.test('a job that a writer took over does not hide the next one as it ends', async (t) => {
+  const fileSystem = new SlowTables()
+  const bytesMax = 256 * 1024
+  const { database, table } = await open({ fileSystem, memtableBytesMax: bytesMax })
+  const running = (): number => database.statistics().jobs.length
+  const turns = async (isDone: () => boolean): Promise<void> => {
+    for (let i = 0; i < 1000 && !isDone(); i++) await new Promise(setImmediate)
+    t.ok(isDone())
+  }
+  table.putSync({ row: 'first', cells: { 'f:v': 'v' } })
+  const first = database.flush()
+  await turns(() => fileSystem.waiting.length === 1)
+  // Fills memory, so this thread flushes what is frozen.
+  const before = database.statistics().flushes
+  for (let i = 0; database.statistics().flushes < before + 1; i++) {
+    table.putSync({ row: `r${i}`, cells: { 'f:v': Buffer.alloc(16 * 1024) } })
+  }
+  table.putSync({ row: 'next', cells: { 'f:v': 'v' } })
+  const second = database.flush()
+  await turns(() => fileSystem.waiting.length === 2)
+  t.equal(running(), 2, 'the job that was taken over has not ended')
+  fileSystem.waiting.shift()!()
+  await turns(() => running() < 2)
+  t.equal(running(), 1, 'the next one still runs')
+  let isDone = false
+  const done = Promise.all([first, second]).then(() => (isDone = true))
+  await turns(() => {
+    fileSystem.waiting.shift()?.()
+    return isDone
+  })
+  await done
+  await database.close()
+})
