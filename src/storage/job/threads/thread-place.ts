@@ -49,6 +49,8 @@ export class ThreadPlace {
   private pool: Pool | undefined = undefined
   /** Called when the thread has ended, after the pool has rejected the job that it ran. */
   private ended: () => void = () => undefined
+  /** The error with which the last thread without a job ended. */
+  private startError: unknown = undefined
   private isClosed = false
 
   /**
@@ -86,7 +88,8 @@ export class ThreadPlace {
       const answer = await this.attempt(task, signal)
       if (answer !== undefined) return answer
     }
-    throw new NoThread('the threads of a job ended before they were ready')
+    const { startError: cause } = this
+    throw new NoThread('the threads of a job ended before they were ready', { cause })
   }
 
   /** Ends the thread. A job that it runs is rejected. */
@@ -118,7 +121,7 @@ export class ThreadPlace {
     // The pool rejects the thread's job and forgets the thread only after this event.
     pool.on('workerDestroy', () => setImmediate(() => this.lose(pool)))
     // For threads without a job. Without a listener the error would end the process.
-    pool.on('error', () => undefined)
+    pool.on('error', (error) => (this.startError = error))
     return pool
   }
 

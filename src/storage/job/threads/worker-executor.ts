@@ -77,8 +77,9 @@ export function canFindWorkerModule(): boolean {
 /** The warning that jobs run on the event loop's thread although threads were wanted. */
 export function inlineWarning(cause?: unknown): CellarError {
   const message =
-    'worker threads cannot be started, so flushes and compactions run on the event loop: ' +
-    'job-worker.js must lie beside the bundle; see docs/bundlers-and-runtimes.md'
+    'worker threads cannot be started, so flushes and compactions run on the event loop until the ' +
+    'database is opened again: job-worker.js must lie beside the bundle, and the system must ' +
+    'allow threads and open files; see docs/bundlers-and-runtimes.md'
   return new CellarError(ErrorCode.jobFailed, message, { cause })
 }
 

@@ -131,6 +131,8 @@ void t.test('without the module of the threads jobs run inline', options, async 
   t.equal(executor.kind, 'inline')
   t.equal(warnings.length, 1)
   t.match(warnings[0].message, 'job-worker.js must lie beside the bundle')
+  t.match(warnings[0].message, 'until the database is opened again')
+  t.match(warnings[0].cause, { cause: { code: 'ERR_MODULE_NOT_FOUND' } }, 'the cause says why')
   const before = ran.length
   t.equal(await outcomeOf(executor), 'done')
   t.equal(ran.length, before + 1)
