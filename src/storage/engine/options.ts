@@ -194,7 +194,8 @@ export const databaseOptions = {
   nativeFree: boolean(() => process.env['CELLAR_NATIVE_FREE'] === '1'),
   /**
    * Largest cell (row, family, qualifier, value and 20 bytes); larger ones are refused with
-   * `ERR_TOO_LARGE`. 0 = no limit. Default 10 MiB.
+   * `ERR_TOO_LARGE`. 0 = no limit but that of the engine, which stores 32 MiB of a cell at most.
+   * Default 10 MiB.
    */
   cellBytesMax: integer({ min: 0, default: cellBytesMaxDefault }),
   /**
