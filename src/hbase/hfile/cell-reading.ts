@@ -3,7 +3,8 @@
  * with the lengths of key and value in front, as a chunk of an export has them.
  *
  * Failure behaviour: a cell that HBase cannot have written raises {@link CellFaultError}; the
- * caller knows file and block. So does a tag that Cellar has no place for, as `unsupported`.
+ * caller knows file and block. So does one that Cellar cannot hold, as `isUnsupported`: a tag, a
+ * negative time, a marker of the family with a qualifier.
  */
 import { compareBytes } from '../../base/bytes.js'
 import { writeVarint } from '../../base/varint.js'
@@ -108,7 +109,8 @@ export class CellBlock {
     const type = payload[valueAt - 1]
     if (!isCellType(type)) throw new CellFaultError(start, 'a type of cells', `${type}`)
     if (isFamilyMarker(type) && qualifierBytes > 0) {
-      throw new CellFaultError(start, 'a family marker without qualifier', 'one with a qualifier')
+      const found = 'a marker of the family with a qualifier'
+      throw new CellFaultError(start, 'a marker without qualifier', found, true)
     }
     let next = valueEnd
     let ttl = 0
@@ -129,7 +131,7 @@ export class CellBlock {
     }
     const timestampAt = valueAt - 9
     const high = payload.readInt32BE(timestampAt)
-    if (high < 0) throw new CellFaultError(start, 'a timestamp up to 2^63-1', 'a greater one')
+    if (high < 0) throw new CellFaultError(start, 'a time from 1970 on', 'a negative time', true)
     this.#reserve(keyBytesBound(rowBytes, qualifierBytes) + valueBytes + frameBytesMax)
     // Key
     const escapedRowBytes = rowBytes + zeros(payload, keyAt + 2, keyAt + 2 + rowBytes)

@@ -58,7 +58,8 @@ interface Importing {
  *
  * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_CORRUPTION` with file and offset;
  *   `ERR_UNSUPPORTED` if the database has no import, or a file has an encoding, encryption, a
- *   compression but NONE, GZ and LZ4, or tags but TTLs below 2^48 ms; `ERR_FORMAT_VERSION`;
+ *   compression but NONE, GZ and LZ4, tags but TTLs below 2^48 ms, negative times, or markers of
+ *   the family with a qualifier; `ERR_FORMAT_VERSION`;
  *   `ERR_NO_SUCH_COLUMN_FAMILY`; `ERR_READ_ONLY`; `ERR_ABORTED`; `ERR_IO`.
  */
 export async function loadHFiles(

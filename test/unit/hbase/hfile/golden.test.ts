@@ -6,9 +6,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { CellBlock, type CellFaultError } from '../../../../src/hbase/hfile/cell-reading.js'
 import { HFileReader } from '../../../../src/hbase/hfile/hfile-reader.js'
 import { HFileWriter } from '../../../../src/hbase/hfile/hfile-writer.js'
-import { cellTypeName } from '../../../../src/storage/cell/cell-type.js'
+import { CellType, cellTypeName } from '../../../../src/storage/cell/cell-type.js'
 import { CellView } from '../../../../src/storage/cell/cell-view.js'
 import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
 import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
@@ -75,6 +76,35 @@ void t.test('what Cellar does not read of sound files is named', (t) => {
     ...refused,
     message: /has a TTL of 281474976710656 ms/,
   })
+  t.end()
+})
+
+void t.test('sound cells that Cellar cannot hold are unsupported, not damaged', (t) => {
+  // A cell of HBase: lengths of key and value, row, family, qualifier, time, type, value.
+  const cell = (time: bigint, type: number): Buffer => {
+    const bytes = Buffer.alloc(8 + 2 + 1 + 1 + 1 + 1 + 8 + 1)
+    bytes.writeUInt32BE(bytes.length - 8)
+    bytes.write('\0\x01r\x01fq', 8, 'latin1')
+    bytes.writeBigInt64BE(time, 14)
+    bytes[22] = type
+    return bytes
+  }
+  const format = { family: Buffer.from('f'), hasTags: false, hasSequences: false, sequence: 1 }
+  const faultOf = (bytes: Buffer): unknown => {
+    try {
+      new CellBlock(format).read(bytes)
+      return 'none'
+    } catch (error) {
+      const { isUnsupported, found } = error as CellFaultError
+      return [isUnsupported, found]
+    }
+  }
+  const marker = [true, 'a marker of the family with a qualifier']
+  t.equal(faultOf(cell(1n, CellType.put)), 'none')
+  t.strictSame(faultOf(cell(-1n, CellType.put)), [true, 'a negative time'])
+  t.strictSame(faultOf(cell(1n, CellType.deleteFamily)), marker)
+  t.strictSame(faultOf(cell(1n, CellType.deleteFamilyVersion)), marker)
+  t.strictSame(faultOf(cell(1n, 99)), [false, '99'], 'an unknown type is damage')
   t.end()
 })
 
