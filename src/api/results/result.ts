@@ -7,12 +7,11 @@
  * Callers may keep the Buffers of a result, but must not change them.
  */
 import { checkArray, checkObject, isBytes, readArguments, shown } from '../../base/arguments.js'
-import { emptyBytes, type ByteRange } from '../../base/bytes.js'
+import { emptyBytes, toBytes, type ByteRange } from '../../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { escaped } from '../../storage/cell/cell-key.js'
+import { escaped, unescape } from '../../storage/cell/cell-key.js'
 import type { CellTypeName } from '../../storage/cell/cell-type.js'
 import {
-  escapeQualifier,
   noQualifier,
   parseColumn,
   type ColumnName,
@@ -267,9 +266,14 @@ function checkEncoding(encoding: BufferEncoding): BufferEncoding {
   throw invalidArgument(`encoding must be one of Buffer's, such as 'utf8', got ${shown(encoding)}`)
 }
 
+/** Results of more cells find a column by a map, which the first call for a column makes. */
+const searchedCellsMax = 32
+
 /** A result that holds its cells as objects. */
 class CellResult extends Result {
   readonly #cells: readonly Cell[]
+  /** The cells of each column by {@link columnKey}, once they are made. */
+  #byColumn: ReadonlyMap<string, readonly Cell[]> | undefined = undefined
 
   constructor(cells: readonly Cell[], { partial = false, exists, cursor, families }: ResultMarks) {
     super(partial, exists, cursor, families)
@@ -296,11 +300,12 @@ class CellResult extends Result {
   cell(column: ColumnName): Cell | undefined {
     const parsed = this.#parse(column)
     if (parsed.escapedQualifier === undefined) throw noQualifier(parsed.family)
-    return this.#cells.find(isIn(parsed))
+    return this.#candidates(parsed).find(isIn(parsed))
   }
 
   has(column: ColumnName): boolean {
-    return this.#cells.some(isIn(this.#parse(column)))
+    const parsed = this.#parse(column)
+    return this.#candidates(parsed).some(isIn(parsed))
   }
 
   cells(): Cell[] {
@@ -308,7 +313,8 @@ class CellResult extends Result {
   }
 
   columnCells(column: ColumnName): Cell[] {
-    return this.#cells.filter(isIn(this.#parse(column)))
+    const parsed = this.#parse(column)
+    return this.#candidates(parsed).filter(isIn(parsed))
   }
 
   #parse(column: ColumnName): ParsedColumn {
@@ -316,10 +322,35 @@ class CellResult extends Result {
     this.checkFamily(parsed.family)
     return parsed
   }
+
+  /** The cells among which those of a column are; of few cells, and for a family, all. */
+  #candidates({ family, escapedQualifier }: ParsedColumn): readonly Cell[] {
+    if (escapedQualifier === undefined || this.#cells.length <= searchedCellsMax) return this.#cells
+    this.#byColumn ??= groupByColumn(this.#cells)
+    const qualifier = unescape(escapedQualifier, 0, escapedQualifier.length)
+    return this.#byColumn.get(columnKey(family, qualifier)) ?? []
+  }
+}
+
+function groupByColumn(cells: readonly Cell[]): Map<string, Cell[]> {
+  const byColumn = new Map<string, Cell[]>()
+  for (const cell of cells) {
+    const key = columnKey(cell.family, cell.qualifier)
+    const known = byColumn.get(key)
+    if (known === undefined) byColumn.set(key, [cell])
+    else known.push(cell)
+  }
+  return byColumn
+}
+
+/** The name of a column as a key of a map: no family has a colon in its name. */
+function columnKey(family: string, qualifier: Uint8Array): string {
+  return `${family}:${toBytes(qualifier).toString('latin1')}`
 }
 
 /** Whether a cell is in a column or, for a name without qualifier, in a family. */
 function isIn({ family, escapedQualifier: wanted }: ParsedColumn): (cell: Cell) => boolean {
   if (wanted === undefined) return (cell) => cell.family === family
-  return (cell) => cell.family === family && escapeQualifier(cell.qualifier).equals(wanted)
+  const qualifier = unescape(wanted, 0, wanted.length)
+  return (cell) => cell.family === family && Buffer.compare(cell.qualifier, qualifier) === 0
 }

@@ -6,7 +6,13 @@
  * of the rows read with it. The Buffers that it returns are views of the page.
  */
 import type { CellarError } from '../../base/errors.js'
-import { equalBytes, isShortAscii, viewBytes, type ByteRange } from '../../base/bytes.js'
+import {
+  compareBytes,
+  equalBytes,
+  isShortAscii,
+  viewBytes,
+  type ByteRange,
+} from '../../base/bytes.js'
 import { decodeRange, encodings, type Encoding } from '../../api/results/encodings.js'
 import { Result, type Cell } from '../../api/results/result.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
@@ -211,11 +217,36 @@ export class PageResult extends Result {
         !this.#inColumn(next - numbersPerCell, family, escapedQualifier)
       if (isFirst) return next
     }
-    for (let at = from; at < end; at += numbersPerCell) {
-      if (this.#inColumn(at, family, escapedQualifier)) return at
-    }
+    let at = from
+    if (next >= 0) at = this.#firstOf(family, escapedQualifier)
+    else while (at < end && !this.#inColumn(at, family, escapedQualifier)) at += numbersPerCell
+    if (at < end && this.#inColumn(at, family, escapedQualifier)) return at
     this.checkFamily(family)
     return -1
+  }
+
+  /** The first cell that is not before a column, in ordered cells; the end if there is none. */
+  #firstOf(family: string, escapedQualifier: Buffer): number {
+    const page = this.#page
+    const cells = this.#cells
+    const from = this.#from
+    const familyIndex = this.families.indexOf(family)
+    let low = 0
+    let high = this.size
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const at = from + middle * numbersPerCell
+      const keyEnd = cells[at + 2]
+      let order = cells[at] - familyIndex
+      if (order === 0) {
+        const start = rowEndOf(page, cells[at + 1], keyEnd) + terminatorBytes
+        const end = qualifierEndOf(keyEnd)
+        order = compareBytes(page, start, end, escapedQualifier, 0, escapedQualifier.length)
+      }
+      if (order < 0) low = middle + 1
+      else high = middle
+    }
+    return from + low * numbersPerCell
   }
 
   #noQualifier(family: string): CellarError {

@@ -1,0 +1,84 @@
+/**
+ * Results of many cells: a column is found without a search through the whole row, in results of
+ * the engine and of cells as objects.
+ *
+ * CELLAR_SEED repeats a run.
+ */
+import t from 'tap'
+import { seededRandom } from '../../../src/base/random.js'
+import { Result, type Cell } from '../../../src/entries/index.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
+
+const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_129)
+
+/** Copies of cells; `count` is called each time that a qualifier is read. */
+function counted(cells: readonly Cell[], count: () => void): Cell[] {
+  return cells.map((cell) => ({
+    ...{ row: cell.row, family: cell.family, timestamp: cell.timestamp, type: cell.type },
+    ...{ timestampExact: cell.timestampExact, value: cell.value, sequence: cell.sequence },
+    get qualifier(): Buffer {
+      count()
+      return cell.qualifier
+    },
+  }))
+}
+
+void t.test('columns of a wide row in any order', async (t) => {
+  const database = await openMemoryDatabase()
+  t.teardown(() => database.close())
+  const table = await database.createTable('t', { families: { f: {} } })
+  const columnsMax = 50_000
+  const cells: Record<string, string> = {}
+  for (let i = 0; i < columnsMax; i++) cells[`f:${String(i).padStart(6, '0')}`] = `value ${i}`
+  await table.put({ row: 'r', cells })
+  const result = await table.get({ row: 'r' })
+  let looked = 0
+  const objects = Result.of(counted(result.cells(), () => looked++))
+  const random = seededRandom(seed)
+  const started = performance.now()
+  for (let i = 0; i < 5000 && looked < 2 * columnsMax; i++) {
+    const number = Math.floor(random() * columnsMax)
+    const name = `f:${String(number).padStart(6, '0')}`
+    if (result.value(name, 'utf8') !== `value ${number}`) t.fail(`${name} of the engine`)
+    if (objects.value(name, 'utf8') !== `value ${number}`) t.fail(`${name} of objects`)
+    if (result.has(`${name}x`) || objects.has(`${name}x`)) t.fail(`${name}x is absent`)
+  }
+  const milliseconds = performance.now() - started
+  t.ok(milliseconds < 5000, `15,000 calls in ${Math.round(milliseconds)} ms`)
+  t.ok(looked < 2 * columnsMax, `${looked} names of cells were looked at`)
+})
+
+void t.test(`every call agrees with the list of cells, seed ${seed}`, async (t) => {
+  const random = seededRandom(seed)
+  const below = (bound: number): number => Math.floor(random() * bound)
+  const database = await openMemoryDatabase()
+  t.teardown(() => database.close())
+  const families = ['a', 'f', 'g']
+  const table = await database.createTable('t', {
+    families: { a: { versions: 3 }, f: { versions: 3 }, g: { versions: 3 } },
+  })
+  const name = (): Buffer => Buffer.from(Array.from({ length: below(4) }, () => below(3)))
+  for (let row = 0; row < 20; row++) {
+    for (let i = 0; i < 1 + 8 * row; i++) {
+      const column = { family: families[below(3)], qualifier: name() }
+      await table.put({ row: `r${row}`, cells: [{ column, value: `v${i}`, timestamp: below(9) }] })
+    }
+    const got = await table.get({ row: `r${row}`, versions: 3 })
+    const cells = got.cells()
+    for (const result of [got, Result.of(cells, { families })]) {
+      for (let i = 0; i < 60; i++) {
+        const column = { family: families[below(3)], qualifier: name() }
+        const wanted = cells.filter(
+          ({ family, qualifier }) => family === column.family && qualifier.equals(column.qualifier),
+        )
+        const values = wanted.map(({ value }) => value.toString())
+        const found = result.columnCells(column).map(({ value }) => value.toString())
+        t.strictSame(found, values, 'the cells of a column')
+        t.equal(result.value(column)?.toString(), values[0], 'the newest value')
+        t.equal(result.has(column), values.length > 0, 'whether there is one')
+        const ofFamily = cells.filter(({ family }) => family === column.family).length
+        t.equal(result.columnCells(column.family).length, ofFamily, 'the cells of a family')
+      }
+    }
+  }
+})
