@@ -23,9 +23,14 @@ export function shown(value: unknown): string {
     return value.length > 80 ? `${JSON.stringify(value.slice(0, 80))}…` : JSON.stringify(value)
   }
   if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
-  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'bigint') return shownBigint(value)
   if (typeof value === 'boolean') return String(value)
   return shownObject(value)
+}
+
+/** The digits of a number beyond 256 bits are not computed: that takes more than linear time. */
+function shownBigint(value: bigint): string {
+  return BigInt.asIntN(256, value) === value ? `${value}n` : 'a bigint of more than 256 bits'
 }
 
 /** The kind of a function, symbol or object, in words. */

@@ -5,6 +5,7 @@
  * because a double is exact only below 2^53 while HBase users write values such as 2^63-5, and
  * because bigints allocate. {@link latestTimestamp} (2^63-1) asks the engine to fill in its clock.
  */
+import { shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 
 /** A timestamp as callers give it. */
@@ -28,8 +29,8 @@ export function checkTimestamp(value: Timestamp, what: string): void {
   if (typeof value !== 'bigint') {
     throw invalidArgument(`${what} must be a number or a bigint, got ${typeof value}`)
   }
-  if (value < 0n) throw invalidArgument(`${what} is negative: ${value}`)
-  if (value > latestTimestamp) throw invalidArgument(`${what} is above 2^63-1: ${value}`)
+  if (value < 0n) throw invalidArgument(`${what} is negative: ${shown(value)}`)
+  if (value > latestTimestamp) throw invalidArgument(`${what} is above 2^63-1: ${shown(value)}`)
 }
 
 /** High 32 bits of a checked timestamp. */

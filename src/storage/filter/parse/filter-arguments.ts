@@ -15,6 +15,9 @@ const operators: Readonly<Record<string, FilterOperator>> = {
   '>=': 'GREATER_OR_EQUAL',
 }
 
+/** More digits than any timestamp has, and few enough to be read at once. */
+const timestampTextMax = 64
+
 /** The arguments of one filter, taken one after the other. */
 export class FilterArguments {
   private readonly tokens: readonly Token[]
@@ -52,9 +55,11 @@ export class FilterArguments {
     throw syntaxError(token.position, `${what} (a safe integer)`, showToken(token))
   }
 
-  /** Takes a timestamp: an integer of any size. */
+  /** Takes a timestamp: an integer of up to {@link timestampTextMax} characters. */
   timestamp(): bigint {
-    return BigInt(this.take('integer', 'a timestamp (an integer)').text)
+    const token = this.take('integer', 'a timestamp (an integer)')
+    if (token.text.length <= timestampTextMax) return BigInt(token.text)
+    throw syntaxError(token.position, 'a timestamp up to 2^63-1', showToken(token))
   }
 
   /** Takes `true` or `false`, in upper or lower case. */

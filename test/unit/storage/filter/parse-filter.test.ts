@@ -1,6 +1,7 @@
 /** The filter language. */
 import t from 'tap'
 import { CellarError } from '../../../../src/base/errors.js'
+import { TimestampsFilter } from '../../../../src/storage/filter/cell-filters.js'
 import { FilterList } from '../../../../src/storage/filter/filter-list.js'
 import type { Filter } from '../../../../src/storage/filter/filter.js'
 import { parseFilter } from '../../../../src/storage/filter/parse/parse-filter.js'
@@ -151,6 +152,25 @@ void t.test('text that is nested too deep or too long is refused', async (t) => 
   t.match(failure(' '.repeat(1024 * 1024 + 1)), /at most 1048576/)
   const wide = Array.from({ length: 20_000 }, () => 'PageFilter(1)').join(' OR ')
   t.equal((parseFilter(wide) as FilterList).filters.length, 20_000)
+})
+
+void t.test('a number of any length is refused with a short message', (t) => {
+  const digits = '9'.repeat(1_000_000)
+  const refused = failure(`TimestampsFilter(${digits})`)
+  t.match(refused, /expected a timestamp up to 2\^63-1 at position 17/)
+  t.ok(refused.length < 200, `${refused.length} characters`)
+  t.match(
+    failure(`TimestampsFilter(${2n ** 63n})`),
+    /timestamp is above 2\^63-1: 9223372036854775808n/,
+  )
+  let message = ''
+  try {
+    new TimestampsFilter([1n << 1_000_000n])
+  } catch (error) {
+    message = (error as Error).message
+  }
+  t.equal(message, 'timestamp is above 2^63-1: a bigint of more than 256 bits')
+  t.end()
 })
 
 void t.test('parsed filters do what they say', async (t) => {
