@@ -35,7 +35,6 @@ void t.test('columns of a wide row in any order', async (t) => {
   let looked = 0
   const objects = Result.of(counted(result.cells(), () => looked++))
   const random = seededRandom(seed)
-  const started = performance.now()
   for (let i = 0; i < 5000 && looked < 2 * columnsMax; i++) {
     const number = Math.floor(random() * columnsMax)
     const name = `f:${String(number).padStart(6, '0')}`
@@ -43,8 +42,6 @@ void t.test('columns of a wide row in any order', async (t) => {
     if (objects.value(name, 'utf8') !== `value ${number}`) t.fail(`${name} of objects`)
     if (result.has(`${name}x`) || objects.has(`${name}x`)) t.fail(`${name}x is absent`)
   }
-  const milliseconds = performance.now() - started
-  t.ok(milliseconds < 5000, `15,000 calls in ${Math.round(milliseconds)} ms`)
   t.ok(looked < 2 * columnsMax, `${looked} names of cells were looked at`)
 })
 
