@@ -69,12 +69,17 @@ void t.test(`every call agrees with the list of cells, seed ${seed}`, async (t) 
           ({ family, qualifier }) => family === column.family && qualifier.equals(column.qualifier),
         )
         const values = wanted.map(({ value }) => value.toString())
-        const found = result.columnCells(column).map(({ value }) => value.toString())
-        t.strictSame(found, values, 'the cells of a column')
-        t.equal(result.value(column)?.toString(), values[0], 'the newest value')
-        t.equal(result.has(column), values.length > 0, 'whether there is one')
         const ofFamily = cells.filter(({ family }) => family === column.family).length
-        t.equal(result.columnCells(column.family).length, ofFamily, 'the cells of a family')
+        t.strictSame(
+          {
+            values: result.columnCells(column).map(({ value }) => value.toString()),
+            newest: result.value(column)?.toString(),
+            exists: result.has(column),
+            ofFamily: result.columnCells(column.family).length,
+          },
+          { values, newest: values[0], exists: values.length > 0, ofFamily },
+          'the cells of a column',
+        )
       }
     }
   }
