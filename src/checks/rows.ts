@@ -54,7 +54,7 @@ export function parseBounds(scan: Scan): ScanBounds {
   }
 }
 
-/** Bounds of a prefix: the same rows in both directions, unlike HBase's helper. */
+/** Bounds of a prefix: the same rows in both directions, unlike HBase's `setRowPrefixFilter`. */
 function prefixBounds(scan: RowSpan, prefix: BytesLike, reversed: boolean): ScanBounds {
   const { startRow, startInclusive, stopRow, stopInclusive } = scan
   if ((startRow ?? startInclusive ?? stopRow ?? stopInclusive) !== undefined) {

@@ -243,9 +243,9 @@ function addTools(add: AddVerb): void {
   add('sweep', sweep, [age], async ({ manager, given, say }) => {
     const uploadMillisecondsMax = numberOf(given, 'age') * 1000
     const report = await maintain(manager, { uploadMillisecondsMax })
-    const { blobsLooked, blobsRemoved, blobsUnreachable } = report
+    const { blobsExamined, blobsRemoved, blobsUnreachable } = report
     const unreachable = `${blobsUnreachable} in stores that are not configured`
-    say(`blobs: ${blobsRemoved} of ${blobsLooked} removed, ${unreachable}`)
+    say(`blobs: ${blobsRemoved} of ${blobsExamined} removed, ${unreachable}`)
     say(`deleted records: ${report.recordsPurged}; drops finished: ${report.dropsFinished}`)
   })
   const query = 'records that lead to a record, or to which it leads'

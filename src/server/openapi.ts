@@ -23,21 +23,21 @@ export function describeRoutes(app: FastifyInstance): object {
     })
     const path = url.replace(/:(\w+)/g, '{$1}')
     paths[path] ??= names.length === 0 ? {} : { parameters }
-    paths[path][String(method).toLowerCase()] = described(operation, schemas)
+    paths[path][String(method).toLowerCase()] = describe(operation, schemas)
   })
   const info = { title: 'Cellar', version: '0.1.0' }
   return { openapi: '3.1.0', info, paths, components: { schemas } }
 }
 
-function described(operation: Operation, schemas: Record<string, unknown>): object {
+function describe(operation: Operation, schemas: Record<string, unknown>): object {
   const { id, summary, answers, query = {}, required = [], body, answer, mediaType } = operation
   const content = (schema: JsonSchema): object => {
-    const json = { 'application/json': { schema: referenced(schema, schemas) } }
+    const json = { 'application/json': { schema: withReferences(schema, schemas) } }
     return { content: mediaType === undefined ? json : { ...json, [mediaType]: {} } }
   }
   const responses = Object.entries(answers).map(([status, description]) => {
     if (Number(status) >= 400) {
-      const schema = referenced(problem, schemas)
+      const schema = withReferences(problem, schemas)
       return [status, { description, content: { 'application/json': { schema } } }] as const
     }
     const own = status === '200' && answer !== undefined ? content(answer) : {}
@@ -56,10 +56,10 @@ function described(operation: Operation, schemas: Record<string, unknown>): obje
 }
 
 /** The schema with references in place of the schemas that have a title, which are collected. */
-function referenced(schema: unknown, schemas: Record<string, unknown>): unknown {
-  if (Array.isArray(schema)) return schema.map((each) => referenced(each, schemas))
+function withReferences(schema: unknown, schemas: Record<string, unknown>): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => withReferences(each, schemas))
   if (typeof schema !== 'object' || schema === null) return schema
-  const own = Object.entries(schema).map(([name, each]) => [name, referenced(each, schemas)])
+  const own = Object.entries(schema).map(([name, each]) => [name, withReferences(each, schemas)])
   const { title } = schema as { title?: unknown }
   if (typeof title !== 'string') return Object.fromEntries(own) as unknown
   schemas[title] = Object.fromEntries(own)

@@ -1,9 +1,9 @@
 /**
- * Computes how large the levels of a leveled store should be, from the deepest level upwards. The
- * deepest level is as large as its data, and each level above is smaller by the ratio. Level 0 is
- * merged into the first level that is not larger than the base. So about nine tenths of the data
- * are in one level, whatever the size of the store, and stale data stays near one ninth (with ratio
- * 10).
+ * Computes how large the levels of a leveled store should be, as RocksDB's dynamic level bytes:
+ * from the size of the largest level upwards, each level smaller by the ratio. The first level with
+ * a target of at most `baseBytes` is the base level, into which level 0 is merged. So about nine
+ * tenths of the data are in one level, whatever the size of the store, and stale data stays near
+ * one ninth (with ratio 10).
  */
 import type { PolicyInput } from './choice.js'
 import { totalBytes } from './rows.js'

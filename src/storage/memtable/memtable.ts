@@ -1,7 +1,8 @@
 /**
  * The memtable: the newest entries of a store, in memory, sorted by key.
  *
- * Keys and values are opaque bytes in one {@link EntryArena}; an {@link EntryTree} orders them.
+ * Keys and values lie in one {@link EntryArena}, and an {@link EntryTree} orders them; both treat
+ * them as opaque bytes. Only `mayHaveRow` and `OverwriteRule` know the keys of cells.
  *
  * Invariants
  * 1. One thread writes and reads; any number of cursors may be open during writes.
@@ -32,7 +33,7 @@ const entriesPerSliceDefault = 8192
 export interface MemtableOptions {
   /** Size of the first arena in bytes. Default 4 KiB. */
   readonly arenaBytesInitial?: number
-  /** Size in bytes of an arena that outgrows 1 MiB. Default 40 MiB. */
+  /** Size in bytes to which an arena grows when it exceeds 1 MiB. Default 40 MiB. */
   readonly arenaBytesLarge?: number
   /** Memory of an earlier memtable to use instead; see {@link Memtable.takeArena}. */
   readonly recycled?: SharedArrayBuffer | undefined

@@ -4,8 +4,9 @@
  * markers; a major compaction drops markers that have no further effect.
  *
  * As in HBase, a cell over VERSIONS is dropped even if a later marker would make room for it: how
- * many versions reappear after a delete depends on the time of the flush. Open snapshots are
- * ignored here. A flush does not consult them, and a compaction leaves them the old files.
+ * many versions reappear after a delete depends on the time of the flush. Open read points are no
+ * part of these rules: a flush asks them only for cells that no open read point sees
+ * (`sequenceKept` of the job), and a compaction leaves the old files to open read points.
  *
  * With NEW_VERSION_BEHAVIOR only a major compaction drops cells: those invisible by the order of
  * writing, and markers. An invisible cell stays invisible, so the time of the drop cannot be

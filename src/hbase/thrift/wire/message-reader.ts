@@ -78,11 +78,11 @@ const setCode = 14
 const listCode = 15
 /** The first half of a message of the binary protocol. */
 const version = 0x8001
-/** Deepest nesting of values; the service has six levels. */
+/** Deepest nesting of values; HBase's service nests values six deep. */
 const depthMax = 64
 
 /** Values that a message still has to bring: `count` of them, of the types in turn. */
-interface Due {
+interface ValuesToCome {
   count: number
   readonly types: readonly number[]
 }
@@ -93,7 +93,7 @@ export class BufferedReader implements MessageReader {
   /** End of the elements that were passed over. */
   #at = 0
   /** Innermost last; undefined: the head of the message comes first. */
-  #due: Due[] | undefined = undefined
+  #due: ValuesToCome[] | undefined = undefined
 
   constructor(bytesMax: number) {
     this.#arrived = new Arrived(bytesMax)
@@ -102,7 +102,7 @@ export class BufferedReader implements MessageReader {
   push(bytes: Buffer): Buffer | undefined {
     this.#arrived.push(bytes)
     if (this.#due === undefined && !this.#passHead()) return undefined
-    const due = this.#due as unknown as Due[]
+    const due = this.#due as unknown as ValuesToCome[]
     for (;;) {
       const last = due.at(-1)
       if (last === undefined) break
@@ -131,7 +131,7 @@ export class BufferedReader implements MessageReader {
   }
 
   /** Passes over one value or, of one that contains others, over its head. */
-  #passValue(due: Due[], last: Due): boolean {
+  #passValue(due: ValuesToCome[], last: ValuesToCome): boolean {
     const { bytes, length } = this.#arrived
     const type = last.types[last.count % last.types.length]
     const left = length - this.#at
@@ -154,7 +154,7 @@ export class BufferedReader implements MessageReader {
   }
 
   /** Passes over the head of a struct's next field, or over its end. */
-  #passField(due: Due[], last: Due, left: number): boolean {
+  #passField(due: ValuesToCome[], last: ValuesToCome, left: number): boolean {
     if (left < 1) return false
     const type = this.#arrived.bytes[this.#at]
     if (type === 0) return this.#pass(last, 1, left)
@@ -164,7 +164,7 @@ export class BufferedReader implements MessageReader {
     return true
   }
 
-  #pass(last: Due, bytes: number, left: number): boolean {
+  #pass(last: ValuesToCome, bytes: number, left: number): boolean {
     if (left < bytes) return false
     this.#at += bytes
     last.count--
@@ -172,7 +172,7 @@ export class BufferedReader implements MessageReader {
   }
 }
 
-function nest(due: Due[], more: Due): void {
+function nest(due: ValuesToCome[], more: ValuesToCome): void {
   if (due.length >= depthMax) throw wrongAnswer('values nested too deeply')
   due.push(more)
 }

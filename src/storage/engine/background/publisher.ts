@@ -1,8 +1,7 @@
 /**
- * Publishes edits, and replaces the files of the stores at the moment when the new version becomes
- * current. All files come into use this way.
- *
- * Flushes replace files themselves, because a memtable must go at the same moment.
+ * Publishes edits. At the moment when the new version becomes current, the files of the stores are
+ * replaced: by the publisher, or by a flush itself, whose memtable must go at the same moment. No
+ * file comes into use in another way.
  *
  * A failed replacement poisons the version set, and so the engine: the store would go on to read
  * files that are about to be removed.

@@ -27,7 +27,10 @@ export interface SnapshotState extends SnapshotOrigin {
   readonly fileBytes: number
 }
 
-/** Changes the definition of a snapshot for the table that gets its rows; undefined: a new one. */
+/**
+ * Turns the definition of a snapshot into that of the table that receives its rows; `table`: the
+ * existing table, undefined if it is new.
+ */
 type Adapt = (definition: TableDefinition, table: TableState | undefined) => TableDefinition
 
 export class TableSnapshots {
@@ -56,9 +59,9 @@ export class TableSnapshots {
   }
 
   /**
-   * Takes a snapshot of a table at the moment when the change begins: exactly the mutations up to
-   * one sequence, over all families. With `flush` false, only the mutations in SSTables. Throws
-   * `ERR_TABLE_NOT_FOUND` or `ERR_SNAPSHOT_EXISTS`.
+   * Takes a snapshot of a table when its turn in the queue of changes of tables comes: exactly the
+   * mutations up to one sequence, over all families. With `flush` false, only the mutations in
+   * SSTables. Throws `ERR_TABLE_NOT_FOUND` or `ERR_SNAPSHOT_EXISTS`.
    */
   take(tableName: string, name: string, flush: boolean): Promise<SnapshotOrigin> {
     return this.ddl.enqueue(async () => {

@@ -1,6 +1,6 @@
 /**
- * The segments of shared memory of a block cache. Jobs borrow them for the blocks that they write
- * ({@link WrittenBlocks}); the readers of the new SSTables have them until the cache drops them.
+ * The cache segments: the shared memory of a block cache. Jobs borrow them for the blocks that they
+ * write ({@link WrittenBlocks}); the readers of the new SSTables have them until the cache drops them.
  *
  * Segments are used again, because shared memory is freed only when the garbage collectors of both
  * threads have found it unused.
@@ -71,7 +71,8 @@ export class CacheSegments {
   }
 
   /**
-   * Takes over the blocks of a file from a job that has ended; `memory`: the job's segments.
+   * Moves the segments that a job has filled to the reader of its file. The job has ended; `memory`
+   * are its segments.
    */
   lend(
     owner: BlockOwner,

@@ -119,6 +119,7 @@ export class MessageReader {
   #visibilityOf({ pointer }: StoredBatch): 'accept' | 'skip' | 'hold' {
     const transaction = this.#transaction
     if (transaction === undefined || pointer === undefined) return 'accept'
+    // A negative pointer: rolled back, or marked as invalid by a flush.
     if (pointer < 0n) return 'skip'
     if (transaction.isVisible(pointer)) return 'accept'
     return transaction.invalids.has(pointer) ? 'skip' : 'hold'

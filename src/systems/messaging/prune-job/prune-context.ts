@@ -24,7 +24,10 @@ export interface PackedTopics {
 /** The context of one pruning job. Structured-cloneable. */
 export interface PruneContext extends PruneBounds {
   readonly topics: PackedTopics
-  /** Ascending. Undefined: no snapshot of the transactions is known, so no pointer is negated. */
+  /**
+   * Ascending. Undefined: no snapshot of the transactions is known, so no message is marked as
+   * rolled back, by a negative pointer.
+   */
   readonly invalid: BigInt64Array | undefined
 }
 

@@ -14,7 +14,7 @@ import {
 export interface HubInfoData extends WithUnknownFields {
   /** `host:port:sslPort`; sslPort is -1 if there is none. */
   readonly hostname: string
-  /** Distinguishes incarnations of one hub (the id of the transaction that registered it). */
+  /** Distinguishes incarnations of one hub (ZooKeeper's id of the registration). */
   readonly czxid: bigint
 }
 

@@ -188,7 +188,10 @@ async function search(call: Call, find: () => SearchIndexes): Promise<unknown> {
   return { total, results: await Promise.all(hits.map(shown)) }
 }
 
-/** The record of a document in the indexed version; undefined if that version no longer exists. */
+/**
+ * The record of a document in the indexed version; undefined if that version no longer exists, or
+ * if the caller may not read the table.
+ */
 async function indexedRecord(
   call: Call,
   { repository, table: name }: { readonly repository: string; readonly table: string },

@@ -52,7 +52,7 @@ export interface MaintenanceRun extends OptionsOf<typeof runOptions> {}
 /** Counts of one run. */
 export interface MaintenanceReport {
   /** Blob states that were examined, of used blobs as well. */
-  readonly blobsLooked: number
+  readonly blobsExamined: number
   /** Blobs that were removed because no record refers to them. */
   readonly blobsRemoved: number
   /** Unused blobs that stay, because their store was not given to `open`. */
@@ -80,7 +80,7 @@ export class RepositoryMaintenance {
   readonly #stop = new AbortController()
   readonly #counts: Record<keyof MaintenanceCounts, number> = {
     ...{ runs: 0, failures: 0, dropsFinished: 0, recordsPurged: 0 },
-    ...{ blobsLooked: 0, blobsRemoved: 0, blobsUnreachable: 0 },
+    ...{ blobsExamined: 0, blobsRemoved: 0, blobsUnreachable: 0 },
   }
   #timer: NodeJS.Timeout | undefined
   #running: Promise<MaintenanceReport> | undefined
@@ -194,6 +194,6 @@ export async function maintain(
     ageMillisecondsMin: uploadMillisecondsMax,
     signal,
   })
-  const blobs = { blobsLooked: looked, blobsRemoved: removed, blobsUnreachable: unreachable }
+  const blobs = { blobsExamined: looked, blobsRemoved: removed, blobsUnreachable: unreachable }
   return { ...blobs, recordsPurged, dropsFinished }
 }

@@ -3,19 +3,20 @@
  * state and writes of clients share a log and a frame. The rows are the snapshot, and the
  * database's log is the log of changes, so recovery of the database recovers the state.
  *
- *   m                        s:v = readPointer(8) lastWritePointer(8)
- *   p id(8)                  s:v = type(1) expiration(8) visibilityUpperBound(8) checkpoints(8)*
- *                            s:g = change set of `canCommit`, empty if there is none
+ *   m                        the pointers: s:v = readPointer(8) lastWritePointer(8)
+ *   p id(8)                  a transaction in progress:
+ *                            s:v = type(1) expiration(8) visibilityUpperBound(8) checkpoints(8)*
+ *                            s:g = change set of `canCommit`, absent if there is none
  *                            s:n = name of the client, absent if unknown
  *                            s:u = { id(8) }*, commits under way at the start, absent if none
- *   c commitPointer(8) id(8) s:g = change set, s:n as above
- *   i id(8)                  s:v = empty: the id is invalid
+ *   c commitPointer(8) id(8) a commit: s:g = change set, s:n as above
+ *   i id(8)                  an invalid transaction: s:v = empty
  *
  *   change set = { length(4) bytes }*
  *
  * Numbers are big-endian. All cells have the timestamp 1: among equal timestamps the last written
- * cell wins. A deleted row is never written again, because ids are never used twice. A clock that
- * steps back therefore restores no old state.
+ * cell wins, so a clock that steps back restores no old state. A delete at timestamp 1 would mask a
+ * later put of the row, but no row is written again: ids are never used twice.
  */
 import type { SnapshotTransaction } from './manager-snapshot.js'
 import type { AtomicMutation, Result, Table } from '../../../api/index.js'

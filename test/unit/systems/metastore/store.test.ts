@@ -68,6 +68,12 @@ void t.test('a close waits for the opening of its store, and for a close before 
   await store.close()
   await isFree('the directory after the second of two closes')
   await first
+  await store.init({ openDatabase }, 1)
+  const earlier = store.close()
+  await store.init({ openDatabase }, 1)
+  await store.close()
+  await isFree('the directory after the close of a store that was opened during a close')
+  await earlier
 })
 
 void t.test('an opener that is not asynchronous opens the database, too', async (t) => {

@@ -69,7 +69,7 @@ void t.test('uploads, deleted records and drops end by themselves', async (t) =>
   t.equal((await manager.blobs.states()).size, 1, 'the blob of a record stays')
   t.same(failures, [])
   t.ok(maintenance.ageMilliseconds >= 0)
-  t.match(maintenance.lastReport, { blobsLooked: 1, blobsRemoved: 0 })
+  t.match(maintenance.lastReport, { blobsExamined: 1, blobsRemoved: 0 })
 
   const server = await CellarServer.start([repositoryRoutes(manager, { maintenance })], { port: 0 })
   const get = async (path: string): Promise<string> => (await fetch(`${server.url}${path}`)).text()

@@ -61,7 +61,8 @@ const tableName = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
 export class CellarMetaStore implements MetaStore {
   #shared: SharedDatabase | undefined = undefined
   #opening: Promise<void> | undefined = undefined
-  #closing: Promise<void> | undefined = undefined
+  /** The completion of all closes so far. */
+  #closing: Promise<unknown> = Promise.resolve()
   #settings = metastoreOptions.read({})
   readonly #handles = new Set<TableHandle>()
 
@@ -101,9 +102,12 @@ export class CellarMetaStore implements MetaStore {
   }
 
   /** A store that is being opened is closed as soon as it is open. A second call waits as well. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close().finally(() => (this.#closing = undefined))
-    return this.#closing
+  async close(): Promise<void> {
+    const earlier = this.#closing
+    const closing = this.#close()
+    this.#closing = Promise.allSettled([earlier, closing])
+    await earlier
+    await closing
   }
 
   async #close(): Promise<void> {

@@ -97,7 +97,7 @@ export class SessionRegistry {
   resume(id: number, owner: SessionOwner): Session {
     const session = this.#sessions.get(id)
     if (session?.isAlive !== true || session.owner !== undefined) {
-      throw metadataError('sessionLost', `there is no session ${id} to take up`)
+      throw metadataError('sessionLost', `there is no session ${id} to resume`)
     }
     session.owner = owner
     this.heartbeat(session)
