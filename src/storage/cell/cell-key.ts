@@ -14,7 +14,7 @@
  *
  * Functions that write do so in memory of the caller, and return the offset behind it.
  */
-import type { ByteRange } from '../../base/bytes.js'
+import { viewBytes, type ByteRange } from '../../base/bytes.js'
 import { CellType } from './cell-type.js'
 
 /** Bytes after the qualifier's terminator: timestamp, type, sequence, row length. */
@@ -105,11 +105,9 @@ export function writeSequence(target: Buffer, keyEnd: number, sequence: number):
 
 /** Removes escapes of `source[start, end)` into a new buffer; a plain copy if there are none. */
 export function unescape(source: Buffer, start: number, end: number): Buffer {
-  let length = end - start
-  for (let i = start; i < end; i++) if (source[i] === 0 && ++i < end) length--
-  const result = Buffer.allocUnsafe(length)
-  unescapeInto(source, start, end, result)
-  return result
+  const result = Buffer.allocUnsafe(end - start)
+  const length = unescapeInto(source, start, end, result)
+  return length === result.length ? result : viewBytes(result, 0, length)
 }
 
 /**

@@ -7,9 +7,10 @@
  * columns and versions keep their order.
  */
 import { assert } from '../../base/assert.js'
-import { copyBytes } from '../../base/bytes.js'
+import { copyBytes, emptyBytes } from '../../base/bytes.js'
 import { terminatorBytes, unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
 import { rowBytesMax } from '../cell/limits.js'
+import { FilterBase } from '../filter/filter-base.js'
 import type { Filter } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
 import { isOutside, ReadStep } from './plain-loop.js'
@@ -49,6 +50,8 @@ export class RowScanner {
   private joined: readonly StoreScanner[] = []
   private bounds!: RowBounds
   private filter: Filter | undefined = undefined
+  /** Whether the filter looks at rows; to show each row to another filter would cost a Buffer. */
+  private showsRow = false
   private phase: Phase = Phase.seek
   private family = 0
   /** One family, no filter, no limit: the fast path over rows applies. */
@@ -80,6 +83,7 @@ export class RowScanner {
     this.joined = joined
     this.bounds = bounds
     this.filter = filter
+    this.showsRow = filter?.filterRowKey !== FilterBase.prototype.filterRowKey
     this.phase = Phase.seek
     this.rowsScanned = 0
     this.rowsFiltered = 0
@@ -255,7 +259,8 @@ export class RowScanner {
     const filter = this.filter
     if (filter !== undefined) {
       filter.reset()
-      if (filter.filterRowKey(unescape(this.row, 0, this.rowLength))) {
+      const row = this.showsRow ? unescape(this.row, 0, this.rowLength) : emptyBytes
+      if (filter.filterRowKey(row)) {
         this.phase = reversed ? Phase.previous : Phase.skip
         this.dropRow()
         return

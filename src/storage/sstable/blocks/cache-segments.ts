@@ -1,6 +1,7 @@
 /**
  * The cache segments: the shared memory of a block cache. Jobs borrow them for the blocks that they
- * write ({@link WrittenBlocks}); the readers of the new SSTables have them until the cache drops them.
+ * write ({@link WrittenBlocks}); the readers of the new SSTables have them until the cache drops
+ * them.
  *
  * Segments are used again, because shared memory is freed only when the garbage collectors of both
  * threads have found it unused.
