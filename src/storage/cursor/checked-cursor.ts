@@ -11,6 +11,7 @@
  */
 import { assert } from '../../base/assert.js'
 import { compareBytes } from '../../base/bytes.js'
+import { varintLength } from '../../base/varint.js'
 import { ShownEntry, type BackwardCursor, type Cursor, type DeferredCursor } from './cursor.js'
 
 /** Fills released memory; no row, type or sequence has such bytes. */
@@ -89,7 +90,8 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     this.rowIsFound = end > 0
     if (end === 0) return 0
     assert(end >= inner.valueEnd, 'a row ends with its last entry')
-    this.show(end)
+    const { keyStart, keyEnd, valueEnd } = inner
+    this.show(end, varintLength(keyEnd - keyStart) + varintLength(valueEnd - keyEnd))
     return end + this.keyStart - inner.keyStart
   }
 
@@ -134,8 +136,8 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     this.show()
   }
 
-  /** Shows the entry, in memory of the bytes up to `end`. */
-  private show(end = this.inner.valueEnd): void {
+  /** Shows the entry, in memory of the bytes up to `end`, and of so many before the key. */
+  private show(end = this.inner.valueEnd, bytesBefore = 0): void {
     const { inner } = this
     this.valid = inner.valid
     if (!inner.valid) return
@@ -145,7 +147,10 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     assert(valueEnd <= buffer.length, 'an entry lies in its buffer')
     this.buffer = buffer
     this.keyStart = keyStart
-    if (this.copies) this.copy(buffer, keyStart, end)
+    if (this.copies) {
+      this.copy(buffer, keyStart - bytesBefore, end)
+      this.keyStart += bytesBefore
+    }
     const shift = this.keyStart - keyStart
     this.keyEnd = keyEnd + shift
     this.valueStart = valueStart + shift

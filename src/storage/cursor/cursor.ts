@@ -31,8 +31,9 @@ export interface Cursor {
   /**
    * If a plain row begins with the current entry, all of it is visible at `readPoint`, and no other
    * source has entries of the row: the end of its last entry in `buffer`, where the entries lie
-   * side by side as in a data block. Else 0. The row with its terminator takes the first `rowBytes`
-   * bytes of the key. May show the entry in another buffer. REQUIRES valid.
+   * side by side as in a data block, the lengths of the first one included. Else 0. The row with
+   * its terminator takes the first `rowBytes` bytes of the key. May show the entry in another
+   * buffer. REQUIRES valid.
    */
   plainRowEnd(readPoint: number, rowBytes: number): number
   /** Moves to the last entry of the row that the call of {@link plainRowEnd} before has found. */

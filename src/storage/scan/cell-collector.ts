@@ -17,8 +17,9 @@ export interface RowTarget {
     valueEnd: number,
   ): void
   /**
-   * Copies the borrowed entries of a plain row, which lie side by side up to `end`; the first is
-   * `buffer[keyStart, valueEnd)`. False, and nothing changes: the cells are to be added one by one.
+   * Copies the borrowed entries of a plain row, which lie side by side up to `end`, as in a data
+   * block; key and value of the first are `buffer[keyStart, valueEnd)`. False, and nothing changes:
+   * the cells are to be added one by one.
    */
   addRow(
     familyIndex: number,

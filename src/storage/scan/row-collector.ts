@@ -15,6 +15,7 @@
 import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
 import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
+import { varintLength } from '../../base/varint.js'
 import { keySuffixBytes, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
@@ -23,14 +24,30 @@ import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
 import type { BlockCache } from '../sstable/blocks/block-cache.js'
 import {
-  addEntries,
+  EntryCounter,
   entriesBytes,
   entryEndAt,
   writeEntries,
 } from '../sstable/blocks/row-entries.js'
+import {
+  cellByCell,
+  cellCount,
+  isWhole,
+  numbersPerCell,
+  rowCellByCell,
+  wholeMark,
+  type CollectedRow,
+  type CollectedRows,
+} from './collected-row.js'
 
-/** Page size in bytes; a row that does not fit gets a page of its own. */
-const pageBytes = 16 * 1024
+/** Size of the first page in bytes; a row that does not fit gets a page of its own. */
+const firstPageBytes = 16 * 1024
+
+/**
+ * Size in bytes of the pages of a scan that has filled its first one. Rows that are read ahead lie
+ * in one page, so a larger one takes fewer steps; a result that is kept pins all of it.
+ */
+const pageBytes = 64 * 1024
 
 /**
  * The unused rest of a released collector's page, for the next collector. Many scans need less than
@@ -46,34 +63,6 @@ const gapBytesMax = 16
 
 /** Number of cells at which reading ahead stops, because results pin all cells read together. */
 const cellsAheadMax = 256
-
-/** Numbers per cell in {@link CollectedRow.cells}: family index, key start, key end, value end. */
-export const numbersPerCell = 4
-
-/** The cells of a row or of a piece of a row. */
-export interface CollectedRow {
-  readonly page: Buffer
-  /**
-   * {@link numbersPerCell} numbers per cell: family index, key start, key end (= value start),
-   * value end.
-   */
-  readonly cells: readonly number[]
-  /** Whether the next piece has more cells of the same row. */
-  readonly partial: boolean
-}
-
-/** A row without cells. */
-export const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
-
-/** Rows that were read ahead. Row i is in `pages[i]`; its cells end at `cells[ends[i]]`. */
-export interface CollectedRows {
-  readonly count: number
-  readonly pages: readonly Buffer[]
-  readonly cells: readonly number[]
-  readonly ends: readonly number[]
-  /** Size of the cells of each row in bytes. */
-  readonly bytes: readonly number[]
-}
 
 /** Collects cells; see the file header. */
 export class RowCollector implements RowTarget, RowCells {
@@ -105,6 +94,7 @@ export class RowCollector implements RowTarget, RowCells {
   /** True between {@link release} and {@link configure}, when no cell may be added. */
   private released = false
   private readonly view = new CellView()
+  private readonly counter = new EntryCounter()
 
   /**
    * Prepares for a scan. `batch` is the maximum number of cells per piece; negative: whole rows. A
@@ -152,12 +142,13 @@ export class RowCollector implements RowTarget, RowCells {
   }
 
   get rowCells(): RowCells {
+    this.openWhole(this.openCells)
     return this
   }
 
   /** Number of cells of the open row. */
   get count(): number {
-    return (this.cells.length - this.openCells) / numbersPerCell
+    return cellCount(this.cells, this.openCells, this.cells.length)
   }
 
   /** Requests up to this number of rows, which are ended one by one and taken together. */
@@ -271,22 +262,35 @@ export class RowCollector implements RowTarget, RowCells {
     end: number,
   ): boolean {
     if (this.batch > 0 || this.bytesMax !== Infinity) return false
-    const place = this.placeOf(buffer, keyStart, end)
-    const shift = place - keyStart
-    const { cells } = this
-    const from = cells.length
-    cells.push(familyIndex, place, keyEnd + shift, valueEnd + shift)
-    const lengthBytes = addEntries(buffer, familyIndex, valueEnd, end, shift, cells)
-    if (lengthBytes < 0) {
-      cells.length = from
-      // The gap before a place behind other cells is counted when the next cell is added.
-      this.gapBytes -= place - this.used
-      return false
-    }
-    this.gapBytes += lengthBytes
-    this.used = end + shift
+    const keyLength = varintLength(keyEnd - keyStart)
+    const start = keyStart - keyLength - varintLength(valueEnd - keyEnd)
+    const { counter } = this
+    if (!counter.read(buffer, start, end)) return false
+    const place = this.placeOf(buffer, start, end)
+    this.used = place + end - start
     this.sourceEnd = end
+    this.pushWhole(familyIndex, place)
     return true
+  }
+
+  /** Adds the entries that were counted, from an offset of the page to the end of what is used. */
+  private pushWhole(familyIndex: number, start: number): void {
+    const { cells, counter } = this
+    const from = cells.length
+    this.gapBytes += counter.lengthBytes
+    cells.push(wholeMark(familyIndex), start, counter.entries, this.used)
+    // Only the first cells of a row are whole.
+    if (from > this.openCells) this.openWhole(from)
+  }
+
+  /** Gives each cell from an index on numbers of its own; the index is that of a first cell. */
+  private openWhole(from: number): void {
+    const { cells } = this
+    if (from === cells.length || !isWhole(cells, from)) return
+    this.copyPending()
+    const own = cellByCell(this.page, cells, from, cells.length)
+    cells.length = from
+    for (const number of own) cells.push(number)
   }
 
   /**
@@ -304,9 +308,9 @@ export class RowCollector implements RowTarget, RowCells {
     copyBytes(buffer, start, start + length, this.page, used)
     this.used = used + length
     const from = this.cells.length
-    const lengthBytes = addEntries(this.page, familyIndex, used, this.used, 0, this.cells)
-    assert(lengthBytes > 0, 'a row ends with its last value')
-    this.gapBytes += lengthBytes
+    const isRow = this.counter.read(this.page, used, this.used)
+    assert(isRow, 'a row ends with its last value')
+    this.pushWhole(familyIndex, used)
     return from
   }
 
@@ -323,6 +327,7 @@ export class RowCollector implements RowTarget, RowCells {
     keyEnd: number,
     valueEnd: number,
   ): number {
+    this.openWhole(from)
     const { cells } = this
     const columnStart = rowEndOf(buffer, keyStart, keyEnd)
     const columnEnd = keyEnd - keySuffixBytes
@@ -358,6 +363,7 @@ export class RowCollector implements RowTarget, RowCells {
    * (escaped) ascend.
    */
   keepColumns(from: number, columns: readonly Buffer[]): void {
+    this.openWhole(from)
     const { cells, page } = this
     let kept = from
     let next = 0
@@ -400,18 +406,20 @@ export class RowCollector implements RowTarget, RowCells {
    * not kept.
    */
   keepCopy(from: number, sequence: number, cache: BlockCache): number {
-    const { cells } = this
-    const bytes = entriesBytes(cells, from)
     // The cache may evict the block of a cell that is not copied yet.
     this.copyPending()
+    this.openWhole(from)
+    const { cells } = this
+    const bytes = entriesBytes(cells, from)
     if (bytes === 0 || !cache.reserveCopy(bytes, sequence)) return 0
     writeEntries(this.page, cells, from, cache.copies.memory, cache.copies.start)
     return bytes
   }
 
   /** Whether the cells from index `from` on are those of a row. */
-  hasCells(from: number, { page, cells }: CollectedRow): boolean {
-    const own = this.cells.slice(from)
+  hasCells(from: number, row: CollectedRow): boolean {
+    const own = cellByCell(this.page, this.cells, from, this.cells.length)
+    const { page, cells } = rowCellByCell(row)
     if (own.length !== cells.length) return false
     for (let i = 1; i < own.length; i += numbersPerCell) {
       if (own[i + 1] - own[i] !== cells[i + 1] - cells[i]) return false
@@ -509,6 +517,7 @@ export class RowCollector implements RowTarget, RowCells {
 
   /** Sorts the cells by family; the order within a family is kept. */
   sortFamilies(): void {
+    this.openWhole(0)
     const groups: number[][] = []
     for (let at = 0; at < this.cells.length; at += numbersPerCell) {
       const group = (groups[this.cells[at]] ??= [])
@@ -529,13 +538,14 @@ export class RowCollector implements RowTarget, RowCells {
       return
     }
     const begun = this.used - this.rowStart
-    const size = Math.max(pageBytes, 2 * (begun + bytes))
-    const page = allocateHeld(size > pageBytes && begun === 0 ? bytes : size)
+    const usual = this.page !== emptyBytes && this.rowsMax > 0 ? pageBytes : firstPageBytes
+    const size = Math.max(usual, 2 * (begun + bytes))
+    const page = allocateHeld(size > usual && begun === 0 ? bytes : size)
     this.page.copy(page, 0, this.rowStart, this.used)
     const cells = this.cells
     for (let i = this.openCells; i < cells.length; i += numbersPerCell) {
       cells[i + 1] -= this.rowStart
-      cells[i + 2] -= this.rowStart
+      if (!isWhole(cells, i)) cells[i + 2] -= this.rowStart
       cells[i + 3] -= this.rowStart
     }
     this.page = page

@@ -31,7 +31,7 @@ import { textBytes, type MutationBuffer } from '../../storage/engine/write/mutat
 import type { ServerClock } from '../../storage/engine/write/server-clock.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
 import type { Durability } from '../../storage/wal/log.js'
-import type { CollectedRow } from '../../storage/scan/row-collector.js'
+import type { CollectedRow } from '../../storage/scan/collected-row.js'
 import { PutColumns } from '../arguments/put-columns.js'
 import type { RowKey } from '../arguments/row-key.js'
 import type { BytesLike, ColumnName, Put, RowOperation } from '../../api/index.js'

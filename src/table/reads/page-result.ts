@@ -1,11 +1,14 @@
 /**
  * The result of the embedded engine: encoded cells in a page, decoded on request. Cells as objects
- * also decode their members on request.
+ * also decode their members on request. A row that was copied as a whole is read entry by entry;
+ * its cells get numbers when a call needs more than values one after the other.
  *
- * Ownership: a result pins one page of memory (some KiB, shared with neighbours), and the numbers
- * of the rows read with it. The Buffers that it returns are views of the page.
+ * Ownership: a result pins one page of memory (16 KiB, or 64 in a long scan, shared with
+ * neighbours), and the numbers of the rows read with it. The Buffers that it returns are views of
+ * the page.
  */
 import type { CellarError } from '../../base/errors.js'
+import { readVarint, varintLength } from '../../base/varint.js'
 import {
   compareBytes,
   equalBytes,
@@ -23,7 +26,16 @@ import {
   type ColumnName,
   type ParsedColumn,
 } from '../../storage/cell/column-name.js'
-import { emptyRow, numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
+import {
+  cellByCell,
+  cellCount,
+  emptyRow,
+  wholeFamilyIndex,
+  isWhole,
+  numbersPerCell,
+  type CollectedRow,
+} from '../../storage/scan/collected-row.js'
+import { keyStartAt } from '../../storage/sstable/blocks/row-entries.js'
 import { decodeBytes, PageCell } from './page-cell.js'
 
 /**
@@ -44,6 +56,9 @@ function parseAt(column: ColumnName, position: number): ParsedColumn {
   return parsed
 }
 
+/** Whole rows of more cells get numbers for each cell when a column is not the next one. */
+const walkedMax = 32
+
 const noMarks = {}
 
 /** Texts may share a decoded row of this length: one that is kept alone keeps the row's text. */
@@ -53,11 +68,16 @@ const sharedTextMax = 256
 export class PageResult extends Result {
   readonly #page: Buffer
   /** The numbers of this row's cells, {@link #from} to {@link #end}, and those of other rows. */
-  readonly #cells: readonly number[]
-  readonly #from: number
-  readonly #end: number
-  /** Index of the cell after the one found last; -1: the cells may be in any order. */
+  #cells: readonly number[]
+  #from: number
+  #end: number
+  /**
+   * Index of the cell after the one found last, as if each cell had numbers of its own; -1: the
+   * cells may be in any order.
+   */
   #next: number
+  /** If the row is whole, the offset of the entry of cell {@link #next}; otherwise -1. */
+  #entry: number
   /** The name of the cell before {@link #next}, if it was requested as text. */
   #foundName: string | undefined = undefined
   /** The bytes from the first value of the row to its end as Latin-1; see {@link #textAt}. */
@@ -79,6 +99,10 @@ export class PageResult extends Result {
     this.#from = from
     this.#end = end
     this.#next = from
+    this.#entry = -1
+    if (from === end || !isWhole(row.cells, from)) return
+    this.#entry = row.cells[from + 1]
+    if (end - from > numbersPerCell) this.#openCells()
   }
 
   /** @internal The result of a mutation: cells in the order of its operations. */
@@ -98,7 +122,7 @@ export class PageResult extends Result {
   }
 
   override get size(): number {
-    return (this.#end - this.#from) / numbersPerCell
+    return cellCount(this.#cells, this.#from, this.#end)
   }
 
   override get isEmpty(): boolean {
@@ -107,12 +131,15 @@ export class PageResult extends Result {
 
   override get row(): Buffer | undefined {
     if (this.isEmpty) return undefined
-    const keyStart = this.#cells[this.#from + 1]
-    const keyEnd = this.#cells[this.#from + 2]
-    return decodeBytes(this.#page, keyStart, rowEndOf(this.#page, keyStart, keyEnd))
+    const { source, start, end } = this.escapedRow()
+    return decodeBytes(source, start, end)
   }
 
   protected override storedValue(column: ColumnName): Buffer | undefined {
+    const valueStart = this.#passCell(column)
+    if (valueStart > 0) {
+      return viewBytes(this.#page, contentStart(this.#page, valueStart), this.#entry)
+    }
     const at = this.#find(column)
     return at < 0 ? undefined : this.#valueAt(at)
   }
@@ -121,8 +148,20 @@ export class PageResult extends Result {
   override escapedRow(): ByteRange {
     const source = this.#page
     if (this.isEmpty) return { source, start: 0, end: 0 }
-    const start = this.#cells[this.#from + 1]
-    return { source, start, end: rowEndOf(source, start, this.#cells[this.#from + 2]) }
+    const keyEnd = this.#firstKeyEnd()
+    const first = this.#cells[this.#from + 1]
+    const start = this.#entry < 0 ? first : keyStartAt(source, first)
+    return { source, start, end: rowEndOf(source, start, keyEnd) }
+  }
+
+  /** End of the key of the first cell. REQUIRES not empty. */
+  #firstKeyEnd(): number {
+    const cells = this.#cells
+    const from = this.#from
+    if (this.#entry < 0) return cells[from + 2]
+    const page = this.#page
+    const start = cells[from + 1]
+    return keyStartAt(page, start) + readVarint(page, start, cells[from + 3])
   }
 
   /** @internal */
@@ -141,11 +180,16 @@ export class PageResult extends Result {
     where: string,
     name?: unknown,
   ): T | undefined {
-    const at = this.#find(column)
-    if (at < 0) return undefined
     const page = this.#page
-    const start = contentStart(page, this.#cells[at + 2])
-    const end = this.#cells[at + 3]
+    let valueStart = this.#passCell(column)
+    let end = this.#entry
+    if (valueStart === 0) {
+      const at = this.#find(column)
+      if (at < 0) return undefined
+      valueStart = this.#cells[at + 2]
+      end = this.#cells[at + 3]
+    }
+    const start = contentStart(page, valueStart)
     if ((encoding as unknown) === encodings.utf8 && isShortAscii(page, start, end)) {
       return this.#textAt(start, end) as T
     }
@@ -158,7 +202,7 @@ export class PageResult extends Result {
    */
   #textAt(start: number, end: number): string {
     const cells = this.#cells
-    const first = cells[this.#from + 2]
+    const first = this.#firstKeyEnd()
     const last = cells[this.#end - 1]
     if (last - first > sharedTextMax || start < first || end > last) {
       return this.#page.toString('latin1', start, end)
@@ -177,6 +221,7 @@ export class PageResult extends Result {
   }
 
   override cells(): Cell[] {
+    this.#openCells()
     const cells: Cell[] = []
     for (let at = this.#from; at < this.#end; at += numbersPerCell) cells.push(this.#cellAt(at))
     return cells
@@ -191,6 +236,61 @@ export class PageResult extends Result {
     return cells
   }
 
+  /**
+   * Moves past the cell of a column in a whole row, from the cell passed last on. Returns where its
+   * value starts, which ends at {@link #entry} then; 0: the column is to be searched.
+   */
+  #passCell(column: ColumnName): number {
+    let entry = this.#entry
+    if (entry < 0) return 0
+    const cells = this.#cells
+    const from = this.#from
+    let next = this.#next
+    const { family, escapedQualifier } = parseAt(column, (next - from) / numbersPerCell)
+    if (escapedQualifier === undefined) return 0
+    if (this.families[wholeFamilyIndex(cells, from)] !== family) return 0
+    const page = this.#page
+    const end = cells[from + 3]
+    const count = cells[from + 2]
+    for (let tries = count > walkedMax ? 1 : count; tries > 0; tries--) {
+      if (entry === end) {
+        entry = cells[from + 1]
+        next = from
+      }
+      let keyStart = entry + 2
+      let keyLength = page[entry]
+      let valueLength = page[entry + 1]
+      if ((keyLength | valueLength) >= 0x80) {
+        keyLength = readVarint(page, entry, end)
+        keyStart = entry + varintLength(keyLength)
+        valueLength = readVarint(page, keyStart, end)
+        keyStart += varintLength(valueLength)
+      }
+      const keyEnd = keyStart + keyLength
+      const start = rowEndOf(page, keyStart, keyEnd) + terminatorBytes
+      const stop = qualifierEndOf(keyEnd)
+      entry = keyEnd + valueLength
+      next += numbersPerCell
+      if (equalBytes(page, start, stop, escapedQualifier, 0, escapedQualifier.length)) {
+        this.#entry = entry
+        this.#next = next
+        return keyEnd
+      }
+    }
+    return 0
+  }
+
+  /** Gives each cell of a whole row numbers of its own. */
+  #openCells(): void {
+    if (this.#entry < 0) return
+    const cells = cellByCell(this.#page, this.#cells, this.#from, this.#end)
+    this.#cells = cells
+    this.#next -= this.#from
+    this.#from = 0
+    this.#end = cells.length
+    this.#entry = -1
+  }
+
   /** The cell of a column; in ordered cells the search of the next column begins after it. */
   #find(column: ColumnName): number {
     const at = this.#locate(column)
@@ -201,6 +301,7 @@ export class PageResult extends Result {
   }
 
   #locate(column: ColumnName): number {
+    this.#openCells()
     const next = this.#next
     const from = this.#from
     const end = this.#end
@@ -269,6 +370,7 @@ export class PageResult extends Result {
   }
 
   #findFamily(family: string): number {
+    this.#openCells()
     for (let at = this.#from; at < this.#end; at += numbersPerCell) {
       if (this.families[this.#cells[at]] === family) return at
     }

@@ -12,11 +12,8 @@ import type { TableParts } from '../../storage/engine/engine.js'
 import type { ReadPoints } from '../../storage/engine/catalog/read-points.js'
 import { blockMissing } from '../../storage/cursor/cursor.js'
 import type { RowTarget } from '../../storage/scan/cell-collector.js'
-import {
-  numbersPerCell,
-  type CollectedRows,
-  type RowCollector,
-} from '../../storage/scan/row-collector.js'
+import { cellCount, type CollectedRows } from '../../storage/scan/collected-row.js'
+import type { RowCollector } from '../../storage/scan/row-collector.js'
 import type { RowOutcome } from '../../storage/scan/row-scanner.js'
 import type { StoreScanner } from '../../storage/scan/store-scanner.js'
 import type { ReadCounters } from '../../storage/sstable/read-counters.js'
@@ -234,7 +231,7 @@ export class ScanSession implements MemtableUser {
     this.position = position + 1
     this.start = end
     this.results++
-    this.cells += (end - start) / numbersPerCell
+    this.cells += cellCount(cells, start, end)
     this.bytes += ready.bytes[position]
     const row = { page: ready.pages[position], cells, partial: this.partial }
     const result = new PageResult(row, this.families, noMarks, start, end)

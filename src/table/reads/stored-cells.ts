@@ -1,7 +1,12 @@
 /** Finds single cells in a collected row, for operations that read before they write. */
 import { equalBytes } from '../../base/bytes.js'
 import { CellView } from '../../storage/cell/cell-view.js'
-import { emptyRow, numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
+import {
+  emptyRow,
+  numbersPerCell,
+  rowCellByCell,
+  type CollectedRow,
+} from '../../storage/scan/collected-row.js'
 
 export class StoredCells {
   private readonly view = new CellView()
@@ -9,7 +14,7 @@ export class StoredCells {
 
   /** Sets the row to search. */
   set(row: CollectedRow): void {
-    this.row = row
+    this.row = rowCellByCell(row)
   }
 
   get isEmpty(): boolean {

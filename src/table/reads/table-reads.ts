@@ -13,7 +13,12 @@ import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { TableParts } from '../../storage/engine/engine.js'
 import { timestampHighOf, timestampLowOf } from '../../storage/cell/cell-key.js'
 import { approximateTimestamp } from '../../storage/cell/timestamp.js'
-import { emptyRow, numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
+import {
+  emptyRow,
+  numbersPerCell,
+  rowCellByCell,
+  type CollectedRow,
+} from '../../storage/scan/collected-row.js'
 import { oldestUnexpired } from '../../storage/scan/user-matcher.js'
 import type { FamilySettings } from '../../storage/store/family-settings.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
@@ -189,7 +194,7 @@ export class TableReads {
   private unexpired(row: CollectedRow, { families }: TableState): CollectedRow {
     if (!families.some(({ settings }) => hidesExpired(settings))) return row
     const now = this.parts.clock.now()
-    const { page, cells, partial } = row
+    const { page, cells, partial } = rowCellByCell(row)
     const kept: number[] = []
     for (let at = 0; at < cells.length; at += numbersPerCell) {
       const { settings } = families[cells[at]]

@@ -84,3 +84,54 @@ void t.test(`every call agrees with the list of cells, seed ${seed}`, async (t) 
     }
   }
 })
+
+void t.test(`rows copied as a whole answer as lists of cells, seed ${seed}`, async (t) => {
+  const random = seededRandom(seed)
+  const below = (bound: number): number => Math.floor(random() * bound)
+  const database = await openMemoryDatabase()
+  t.teardown(() => database.close())
+  const families = ['a', 'f', 'g']
+  const table = await database.createTable('t', { families: { a: {}, f: {}, g: {} } })
+  const rows = 40
+  for (let row = 0; row < rows; row++) {
+    const used = row % 3 === 0 ? families : [families[row % 3]]
+    for (const family of used) {
+      for (let i = 0; i < 1 + below(row % 5 === 0 ? 120 : 12); i++) {
+        const column = { family, qualifier: Buffer.from([below(3), below(70)]) }
+        const value = 'v'.repeat(below(row % 7 === 0 ? 300 : 30))
+        await table.put({ row: `r${String(row).padStart(2, '0')}`, cells: [{ column, value }] })
+      }
+    }
+  }
+  await database.flush()
+  const calls = ['value', 'text', 'cell', 'has', 'columnCells', 'size', 'row', 'cells'] as const
+  for (let round = 0; round < 10; round++) {
+    for (const got of await table.scan().all()) {
+      const cells = got.cells()
+      const startRow = got.row!
+      const fresh =
+        round % 2 === 0
+          ? await table.get({ row: startRow })
+          : (await table.scan({ startRow, limit: 1 }).all())[0]
+      const expected = Result.of(cells, { families })
+      for (let i = 0; i < 12; i++) {
+        const call = calls[below(calls.length)]
+        const { family, qualifier } = cells[below(cells.length)]
+        const isThere = below(4) > 0
+        const name = `${family}:${qualifier.toString('latin1')}${isThere ? '' : 'x'}`
+        const column = below(2) === 0 ? name : Buffer.from(name, 'latin1')
+        const answers = [fresh, expected].map((result) => {
+          if (call === 'value') return result.value(column)?.toString()
+          if (call === 'text') return result.value(column, 'utf8')
+          if (call === 'cell') return result.cell(column)?.value.toString()
+          if (call === 'has') return result.has(column)
+          if (call === 'columnCells') return result.columnCells(column).length
+          if (call === 'size') return result.size
+          if (call === 'row') return result.row?.toString()
+          return result.cells().map(({ value }) => value.toString())
+        })
+        t.same(answers[0], answers[1], `${call} of ${name}`)
+      }
+    }
+  }
+})

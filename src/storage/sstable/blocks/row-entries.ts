@@ -91,41 +91,67 @@ export class RowEntries {
   }
 }
 
+/** What {@link EntryCounter.read} counted in adjacent entries. */
+export class EntryCounter {
+  /** Number of entries. */
+  entries = 0
+  /** Number of bytes that hold lengths, and belong to no key and no value. */
+  lengthBytes = 0
+
+  /** Reads the lengths of the entries in `buffer[start, end)`; false if they miss the end. */
+  read(buffer: Buffer, start: number, end: number): boolean {
+    let at = start
+    let entries = 0
+    let lengthBytes = 0
+    while (at < end) {
+      lengthBytes -= at
+      let keyLength = buffer[at++]
+      if (keyLength >= 0x80) {
+        keyLength = readVarint(buffer, at - 1, end)
+        at += varintLength(keyLength) - 1
+      }
+      let valueLength = buffer[at++]
+      if (valueLength >= 0x80) {
+        valueLength = readVarint(buffer, at - 1, end)
+        at += varintLength(valueLength) - 1
+      }
+      if (keyLength < 0 || valueLength < 0) return false
+      lengthBytes += at
+      at += keyLength + valueLength
+      entries++
+    }
+    if (at !== end) return false
+    this.entries = entries
+    this.lengthBytes = lengthBytes
+    return true
+  }
+}
+
 /**
- * Appends the numbers of the cells in `buffer[start, end)`, as in `CollectedRow.cells`, each offset
- * moved by `shift`. Returns the number of bytes that belong to no cell, but hold lengths; -1: the
- * lengths of the entries do not lead to the end.
+ * Appends the numbers of the cells in `buffer[start, end)`, as in `CollectedRow.cells`. REQUIRES
+ * lengths that lead to the end. Returns the number of cells.
  */
 export function addEntries(
   buffer: Buffer,
   familyIndex: number,
   start: number,
   end: number,
-  shift: number,
   cells: number[],
 ): number {
+  let count = 0
   let at = start
-  let lengthBytes = 0
   while (at < end) {
-    lengthBytes -= at
-    let keyLength = buffer[at++]
-    if (keyLength >= 0x80) {
-      keyLength = readVarint(buffer, at - 1, end)
-      at += varintLength(keyLength) - 1
-    }
-    let valueLength = buffer[at++]
-    if (valueLength >= 0x80) {
-      valueLength = readVarint(buffer, at - 1, end)
-      at += varintLength(valueLength) - 1
-    }
-    if (keyLength < 0 || valueLength < 0) return -1
-    lengthBytes += at
+    const keyLength = readVarint(buffer, at, end)
+    at += varintLength(keyLength)
+    const valueLength = readVarint(buffer, at, end)
+    at += varintLength(valueLength)
     const keyEnd = at + keyLength
     const valueEnd = keyEnd + valueLength
-    cells.push(familyIndex, at + shift, keyEnd + shift, valueEnd + shift)
+    cells.push(familyIndex, at, keyEnd, valueEnd)
     at = valueEnd
+    count++
   }
-  return at === end ? lengthBytes : -1
+  return count
 }
 
 /** Number of bytes of cells as entries; their numbers in `cells` begin at index `from`. */

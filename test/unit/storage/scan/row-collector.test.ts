@@ -4,10 +4,18 @@
  *
  * CELLAR_SEED repeats a run.
  */
+import assert from 'node:assert'
 import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/draws/random.js'
 import { InvariantError } from '../../../../src/base/assert.js'
-import { numbersPerCell, RowCollector } from '../../../../src/storage/scan/row-collector.js'
+import { writeVarint } from '../../../../src/base/varint.js'
+import {
+  cellByCell,
+  cellCount,
+  numbersPerCell,
+} from '../../../../src/storage/scan/collected-row.js'
+import { RowCollector } from '../../../../src/storage/scan/row-collector.js'
+import { addEntries } from '../../../../src/storage/sstable/blocks/row-entries.js'
 import type { StoredCell } from '../../../model/reference/reading-rules.js'
 import { cellOf, randomCells, storedForm, textOfCell, viewOf } from './random-cells.js'
 
@@ -33,11 +41,44 @@ function block(
 
 /** The stored bytes of cells that were taken. */
 function takenOf(page: Buffer, cells: readonly number[], from: number, end: number): string[] {
+  const own = cellByCell(page, cells, from, end)
   const found: string[] = []
-  for (let at = from; at < end; at += numbersPerCell) {
-    found.push(page.toString('latin1', cells[at + 1], cells[at + 3]))
+  for (let at = 0; at < own.length; at += numbersPerCell) {
+    found.push(page.toString('latin1', own[at + 1], own[at + 3]))
   }
   return found
+}
+
+/** Cells as adjacent entries of a block. */
+function entriesOf(cells: readonly StoredCell[]): Buffer {
+  const parts: Buffer[] = []
+  for (const cell of cells) {
+    const { bytes, keyEnd } = storedForm(cell)
+    const lengths = Buffer.alloc(10)
+    const end = writeVarint(lengths, writeVarint(lengths, 0, keyEnd), bytes.length - keyEnd)
+    parts.push(lengths.subarray(0, end), bytes)
+  }
+  return Buffer.concat(parts)
+}
+
+/** Adds the entries of a row as a scan does, or one by one. */
+function addEntriesOf(
+  collector: RowCollector,
+  familyIndex: number,
+  buffer: Buffer,
+  asWhole: boolean,
+): void {
+  const numbers: number[] = []
+  addEntries(buffer, familyIndex, 0, buffer.length, numbers)
+  const [, keyStart, keyEnd, valueEnd] = numbers
+  if (asWhole) {
+    assert.ok(collector.addRow(familyIndex, buffer, keyStart, keyEnd, valueEnd, buffer.length))
+    return
+  }
+  for (let at = 0; at < numbers.length; at += numbersPerCell) {
+    const [, start, middle, stop] = numbers.slice(at, at + numbersPerCell)
+    collector.addRange(familyIndex, buffer, start, middle, stop)
+  }
 }
 
 void t.test(`rows come out as they went in, seed ${seed}`, (t) => {
@@ -86,6 +127,68 @@ void t.test(`rows come out as they went in, seed ${seed}`, (t) => {
     t.same(found, expected, `round ${round}`)
     collector.release()
   }
+  t.end()
+})
+
+void t.test(`whole rows have the cells of rows added one by one, seed ${seed}`, (t) => {
+  const random = seededRandom(seed)
+  const whole = new RowCollector()
+  const single = new RowCollector()
+  for (let round = 0; round < 300; round++) {
+    for (const collector of [whole, single]) {
+      collector.configure(['f', 'g'], -1)
+      collector.wantRows(64)
+    }
+    const memory: Buffer[] = []
+    for (let row = 0; row < 1 + random.below(12) && (row === 0 || whole.wantsRows); row++) {
+      for (const collector of [whole, single]) collector.startRow()
+      const families = random.below(3) === 0 ? [0, 1] : [random.below(2)]
+      for (const family of families) {
+        const cells = randomCells(random, `r${row}`, 1 + random.below(12))
+        const buffer = entriesOf(cells)
+        memory.push(buffer)
+        addEntriesOf(whole, family, buffer, random.below(4) > 0)
+        addEntriesOf(single, family, buffer, false)
+      }
+      t.equal(whole.count, single.count)
+      t.equal(whole.bytes, single.bytes)
+      const isFirst = whole.rowCount === 0
+      if (isFirst && random.below(3) === 0) {
+        const last = whole.rowCells.count - 1
+        const texts = [whole, single].map(({ rowCells }) => rowCells.cell(last).copyQualifier())
+        t.same(texts[0], texts[1])
+      }
+      if (isFirst && random.below(3) === 0)
+        for (const collector of [whole, single]) collector.sortFamilies()
+      for (const collector of [whole, single]) collector.endRow()
+    }
+    const taken = [whole, single].map((collector) => collector.takeRows())
+    for (const bytes of memory) bytes.fill(0xdb)
+    const [found, expected] = taken.map(({ count, pages, cells, ends }) => {
+      return Array.from({ length: count }, (_, i) => {
+        const from = i === 0 ? 0 : ends[i - 1]
+        const size = cellCount(cells, from, ends[i])
+        return { size, cells: takenOf(pages[i], cells, from, ends[i]) }
+      })
+    })
+    t.same(found, expected, `round ${round}`)
+    for (const collector of [whole, single]) collector.release()
+  }
+  t.end()
+})
+
+void t.test('a row whose lengths miss its end is not added as a whole', (t) => {
+  const collector = new RowCollector()
+  collector.configure(['f'], -1)
+  const buffer = entriesOf([cellOf({ qualifier: 'a' }), cellOf({ qualifier: 'b' })])
+  const numbers: number[] = []
+  addEntries(buffer, 0, 0, buffer.length, numbers)
+  const [, keyStart, keyEnd, valueEnd] = numbers
+  for (const end of [buffer.length - 1, valueEnd + 1]) {
+    t.equal(collector.addRow(0, buffer, keyStart, keyEnd, valueEnd, end), false)
+  }
+  t.equal(collector.count, 0)
+  t.equal(collector.bytes, 0)
   t.end()
 })
 

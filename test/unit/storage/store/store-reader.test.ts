@@ -16,7 +16,8 @@ import { writeTerminator } from '../../../../src/storage/cell/cell-key.js'
 import { CellView } from '../../../../src/storage/cell/cell-view.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { blockMissing } from '../../../../src/storage/cursor/cursor.js'
-import { numbersPerCell, RowCollector } from '../../../../src/storage/scan/row-collector.js'
+import { cellByCell, numbersPerCell } from '../../../../src/storage/scan/collected-row.js'
+import { RowCollector } from '../../../../src/storage/scan/row-collector.js'
 import { RowScanner, type RowBounds } from '../../../../src/storage/scan/row-scanner.js'
 import { StoreReader, type ReadMode } from '../../../../src/storage/store/store-reader.js'
 import { escaped, textOfView } from '../scan/random-cells.js'
@@ -53,8 +54,9 @@ async function drive<T>(call: () => T): Promise<T> {
 function textsOf(page: Buffer, cells: readonly number[], from: number, end: number): string[] {
   const view = new CellView()
   const found: string[] = []
-  for (let at = from; at < end; at += numbersPerCell) {
-    view.setCell(page, cells[at + 1], cells[at + 2], cells[at + 3])
+  const own = cellByCell(page, cells, from, end)
+  for (let at = 0; at < own.length; at += numbersPerCell) {
+    view.setCell(page, own[at + 1], own[at + 2], own[at + 3])
     found.push(textOfView(view))
   }
   return found
