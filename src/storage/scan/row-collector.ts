@@ -14,6 +14,7 @@
  */
 import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
+import { checksInvariants } from '../../base/invariants.js'
 import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import { varintLength } from '../../base/varint.js'
 import { keySuffixBytes, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
@@ -24,6 +25,7 @@ import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
 import type { BlockCache } from '../sstable/blocks/block-cache.js'
 import {
+  addEntries,
   EntryCounter,
   entriesBytes,
   entryEndAt,
@@ -35,6 +37,7 @@ import {
   isWhole,
   numbersPerCell,
   rowCellByCell,
+  wholeFamilyIndex,
   wholeMark,
   type CollectedRow,
   type CollectedRows,
@@ -142,13 +145,12 @@ export class RowCollector implements RowTarget, RowCells {
   }
 
   get rowCells(): RowCells {
-    this.openWhole(this.openCells)
     return this
   }
 
   /** Number of cells of the open row. */
   get count(): number {
-    return cellCount(this.cells, this.openCells, this.cells.length)
+    return cellCount(this.page, this.cells, this.openCells, this.cells.length)
   }
 
   /** Requests up to this number of rows, which are ended one by one and taken together. */
@@ -269,16 +271,16 @@ export class RowCollector implements RowTarget, RowCells {
     const place = this.placeOf(buffer, start, end)
     this.used = place + end - start
     this.sourceEnd = end
-    this.pushWhole(familyIndex, place)
+    this.gapBytes += counter.lengthBytes
+    this.pushWhole(familyIndex, place, counter.entries)
     return true
   }
 
-  /** Adds the entries that were counted, from an offset of the page to the end of what is used. */
-  private pushWhole(familyIndex: number, start: number): void {
-    const { cells, counter } = this
+  /** Adds the entries from an offset of the page to the end of what is used. */
+  private pushWhole(familyIndex: number, start: number, count: number): void {
+    const { cells } = this
     const from = cells.length
-    this.gapBytes += counter.lengthBytes
-    cells.push(wholeMark(familyIndex), start, counter.entries, this.used)
+    cells.push(wholeMark(familyIndex), start, count, this.used)
     // Only the first cells of a row are whole.
     if (from > this.openCells) this.openWhole(from)
   }
@@ -288,9 +290,13 @@ export class RowCollector implements RowTarget, RowCells {
     const { cells } = this
     if (from === cells.length || !isWhole(cells, from)) return
     this.copyPending()
-    const own = cellByCell(this.page, cells, from, cells.length)
+    const familyIndex = wholeFamilyIndex(cells, from)
+    const start = cells[from + 1]
+    const end = cells[from + 3]
+    const others = cells.length > from + numbersPerCell ? cells.slice(from + numbersPerCell) : []
     cells.length = from
-    for (const number of own) cells.push(number)
+    addEntries(this.page, familyIndex, start, end, cells)
+    for (const number of others) cells.push(number)
   }
 
   /**
@@ -308,9 +314,11 @@ export class RowCollector implements RowTarget, RowCells {
     copyBytes(buffer, start, start + length, this.page, used)
     this.used = used + length
     const from = this.cells.length
-    const isRow = this.counter.read(this.page, used, this.used)
-    assert(isRow, 'a row ends with its last value')
-    this.pushWhole(familyIndex, used)
+    if (checksInvariants) {
+      assert(this.counter.read(this.page, used, this.used), 'a row ends with its last value')
+    }
+    // The lengths were read when the row was found; who asks for the number counts the cells.
+    this.pushWhole(familyIndex, used, 0)
     return from
   }
 
@@ -360,7 +368,7 @@ export class RowCollector implements RowTarget, RowCells {
 
   /**
    * Keeps only the cells of some columns, of those from an index of {@link addFoundRow} on; columns
-   * (escaped) ascend.
+   * (escaped) ascend. The memory of the others counts for the row.
    */
   keepColumns(from: number, columns: readonly Buffer[]): void {
     this.openWhole(from)
@@ -378,10 +386,8 @@ export class RowCollector implements RowTarget, RowCells {
         if (order <= 0) break
         next++
       }
-      if (order !== 0 || next === columns.length) {
-        this.gapBytes += cells[at + 3] - cells[at + 1]
-        continue
-      }
+      if (next === columns.length) break
+      if (order !== 0) continue
       if (kept < at) for (let i = 0; i < numbersPerCell; i++) cells[kept + i] = cells[at + i]
       kept += numbersPerCell
     }
@@ -500,6 +506,7 @@ export class RowCollector implements RowTarget, RowCells {
 
   cell(index: number): CellView {
     this.copyPending()
+    this.openWhole(this.openCells)
     const at = index * numbersPerCell
     this.view.setCell(this.page, this.cells[at + 1], this.cells[at + 2], this.cells[at + 3])
     this.view.familyIndex = this.cells[at]
@@ -508,6 +515,7 @@ export class RowCollector implements RowTarget, RowCells {
   }
 
   retain(keep: readonly boolean[]): void {
+    this.openWhole(this.openCells)
     const kept: number[] = []
     for (let i = 0; i < this.count; i++) {
       if (keep[i]) kept.push(...this.cells.slice(i * numbersPerCell, (i + 1) * numbersPerCell))

@@ -36,7 +36,7 @@ import type { Store } from './store.js'
 import type { StoreSources } from './store-sources.js'
 
 /** The longest row that is taken as a whole, for each column that is asked for. */
-const bytesPerWanted = 512
+const bytesPerWanted = 1024
 
 /** Chooses the sources of one read at a time; see the file header. */
 export class SourceSelection implements StoreRowRead {

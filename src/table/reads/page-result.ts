@@ -56,7 +56,7 @@ function parseAt(column: ColumnName, position: number): ParsedColumn {
   return parsed
 }
 
-/** Whole rows of more cells get numbers for each cell when a column is not the next one. */
+/** Number of cells of a whole row that are passed for one column before they get numbers. */
 const walkedMax = 32
 
 const noMarks = {}
@@ -122,7 +122,7 @@ export class PageResult extends Result {
   }
 
   override get size(): number {
-    return cellCount(this.#cells, this.#from, this.#end)
+    return cellCount(this.#page, this.#cells, this.#from, this.#end)
   }
 
   override get isEmpty(): boolean {
@@ -251,8 +251,8 @@ export class PageResult extends Result {
     if (this.families[wholeFamilyIndex(cells, from)] !== family) return 0
     const page = this.#page
     const end = cells[from + 3]
-    const count = cells[from + 2]
-    for (let tries = count > walkedMax ? 1 : count; tries > 0; tries--) {
+    const asked = entry === end ? cells[from + 1] : entry
+    for (let passed = 0; passed < walkedMax; passed++) {
       if (entry === end) {
         entry = cells[from + 1]
         next = from
@@ -276,6 +276,7 @@ export class PageResult extends Result {
         this.#next = next
         return keyEnd
       }
+      if (entry === asked || (entry === end && asked === cells[from + 1])) return 0
     }
     return 0
   }

@@ -3,6 +3,7 @@
  * block"). What reads a whole row says if the lengths of the entries do not lead to its end, and
  * reads nothing behind. The other functions require lengths that were compared with the block.
  */
+import { assert } from '../../../base/assert.js'
 import { copyBytes, emptyBytes } from '../../../base/bytes.js'
 import { readVarint, varintLength, writeVarint } from '../../../base/varint.js'
 
@@ -141,16 +142,28 @@ export function addEntries(
   let count = 0
   let at = start
   while (at < end) {
-    const keyLength = readVarint(buffer, at, end)
-    at += varintLength(keyLength)
-    const valueLength = readVarint(buffer, at, end)
-    at += varintLength(valueLength)
+    let keyLength = buffer[at]
+    let valueLength = buffer[at + 1]
+    if ((keyLength | valueLength) >= 0x80) {
+      keyLength = readVarint(buffer, at, end)
+      at += varintLength(keyLength)
+      valueLength = readVarint(buffer, at, end)
+      at += varintLength(valueLength)
+      assert(keyLength >= 0 && valueLength >= 0, 'the entries of a row have lengths')
+    } else at += 2
     const keyEnd = at + keyLength
     const valueEnd = keyEnd + valueLength
     cells.push(familyIndex, at, keyEnd, valueEnd)
     at = valueEnd
     count++
   }
+  return count
+}
+
+/** Number of the entries in `buffer[start, end)`. REQUIRES lengths that lead to the end. */
+export function countEntries(buffer: Buffer, start: number, end: number): number {
+  let count = 0
+  for (let at = start; at < end; count++) at = entryEndAt(buffer, at, end)
   return count
 }
 

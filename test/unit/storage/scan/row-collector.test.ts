@@ -167,7 +167,7 @@ void t.test(`whole rows have the cells of rows added one by one, seed ${seed}`, 
     const [found, expected] = taken.map(({ count, pages, cells, ends }) => {
       return Array.from({ length: count }, (_, i) => {
         const from = i === 0 ? 0 : ends[i - 1]
-        const size = cellCount(cells, from, ends[i])
+        const size = cellCount(pages[i], cells, from, ends[i])
         return { size, cells: takenOf(pages[i], cells, from, ends[i]) }
       })
     })
