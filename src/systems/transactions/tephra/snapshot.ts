@@ -1,12 +1,12 @@
 /**
- * Reads the snapshot file of a Tephra manager (`snapshot.TIME`), versions 1, 2 and 4.
+ * Reads the snapshot file of a Tephra manager (`snapshot.TIME`), versions 1 to 4.
  *
  *   version time readPointer writePointer invalid* running* committing* committed*
  *
  * Numbers are zigzag varints. A list consists of blocks, each a count followed by the members; a
  * count of 0 ends the list. A running transaction is id, expiration and visibility bound; since
- * version 2 its type, and in version 4 the list of its checkpoints. A change set is a pointer and a
- * list of keys.
+ * version 2 its type, and in version 4 the list of its checkpoints. Version 3 has the form of
+ * version 2. A change set is a pointer and a list of keys.
  */
 import { idsPerMillisecond, transactionTypes, type TransactionType } from '../transaction.js'
 import { emptyState, type StoredState, type StoredTransaction } from '../manager/state-rows.js'
@@ -41,9 +41,7 @@ export function tephraTransaction(
 export function readTephraSnapshot(bytes: Uint8Array): StoredState {
   const source = new ByteSource(bytes)
   const version = Number(source.varint())
-  if (version !== 1 && version !== 2 && version !== 4) {
-    throw malformed(`a snapshot of version ${version}`)
-  }
+  if (version < 1 || version > 4) throw malformed(`a snapshot of version ${version}`)
   const state = emptyState()
   source.varint()
   state.readPointer = source.varint()

@@ -21,6 +21,8 @@ function list(items: readonly number[][]): number[] {
 }
 
 interface Parts {
+  /** Default 4. */
+  readonly version?: bigint
   readonly readPointer?: bigint
   readonly writePointer?: bigint
   readonly invalid?: readonly bigint[]
@@ -31,17 +33,17 @@ interface Parts {
   readonly committed?: bigint
 }
 
-/** A snapshot of version 4. */
+/** A snapshot; the types of running transactions are SHORT. */
 function snapshot(parts: Parts): Uint8Array {
   const { readPointer = base, writePointer = base, invalid = [], running = [] } = parts
-  const { expiration = 1n, bound = 0n, committed } = parts
+  const { version = 4n, expiration = 1n, bound = 0n, committed } = parts
   return Uint8Array.from([
-    ...[4n, 0n, readPointer, writePointer].flatMap(varint),
+    ...[version, 0n, readPointer, writePointer].flatMap(varint),
     ...list(invalid.map(varint)),
     ...list(
       running.map(([id, ...checkpoints]) => [
-        ...[id, expiration, bound, 0n].flatMap(varint),
-        ...list(checkpoints.map(varint)),
+        ...[id, expiration, bound, ...(version > 1n ? [0n] : [])].flatMap(varint),
+        ...(version > 3n ? list(checkpoints.map(varint)) : []),
       ]),
     ),
     ...list([]),
@@ -53,6 +55,24 @@ function snapshot(parts: Parts): Uint8Array {
 async function open(): Promise<Database> {
   return Database.open('/d', { fileSystem: new MemoryFileSystem(), executor: 'inline' })
 }
+
+void t.test('every version of a snapshot is read, and another one is refused', async (t) => {
+  const running = [[base + 1n], [base + 2n]]
+  const parts = { running, expiration: 2n ** 62n, invalid: [base + 3n], committed: base + 4n }
+  for (const version of [1n, 2n, 3n, 4n]) {
+    const database = await open()
+    const files = { snapshot: snapshot({ ...parts, version }) }
+    const counts = await importTephraState(database, files)
+    t.strictSame(counts, { running: 2, invalid: 1, committed: 1, edits: 0 }, `version ${version}`)
+    await database.close()
+  }
+  for (const version of [-1n, 0n, 5n, 2n ** 63n - 1n]) {
+    const database = await open()
+    const imported = importTephraState(database, { snapshot: snapshot({ ...parts, version }) })
+    await t.rejects(imported, { code: 'ERR_INVALID_ARGUMENT' }, `version ${version}`)
+    await database.close()
+  }
+})
 
 void t.test('pointers that no manager assigns are refused, and nothing is written', async (t) => {
   for (const parts of [
