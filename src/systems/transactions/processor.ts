@@ -58,9 +58,12 @@ export function transactionProcessor(options: TransactionProcessorOptions): Copr
   }
 }
 
-/** Start of the oldest running transaction, the reference time of the TTL for its reads. */
-function oldestStart({ inProgress }: VisibilitySnapshot): number {
-  let oldest = Infinity
+/**
+ * Start of the oldest transaction that may run, the reference time of the TTL for its reads. One
+ * that started after an old snapshot is not in it.
+ */
+function oldestStart({ inProgress, time = Infinity }: VisibilitySnapshot): number {
+  let oldest = time
   for (const pointer of inProgress) oldest = Math.min(oldest, startOf(pointer))
   return oldest
 }

@@ -23,6 +23,11 @@ export interface TransactionSnapshot {
 /** A snapshot with the bound below which all transactions see the same data. */
 export interface VisibilitySnapshot extends TransactionSnapshot {
   /**
+   * When it was taken, in milliseconds since the epoch; absent: just now. A transaction that it
+   * lacks started later, so its TTL reaches back from this time at most.
+   */
+  readonly time?: number | undefined
+  /**
    * Every pointer up to the bound is final for all running and future transactions: visible to each
    * of them, or invalid. A running transaction reads the state of its start, so the bound is the
    * smallest one recorded at the start of a running transaction; without any, the read pointer.

@@ -17,6 +17,7 @@ import type {
   VisibilitySnapshot,
 } from '../index.js'
 import { keysOf, startDeclarations } from '../manager/manager-calls.js'
+import { checkMilliseconds } from '../options.js'
 import { pointerOf } from '../tephra/transaction-forms.js'
 
 /** The type of a transaction. Default 'SHORT'. */
@@ -83,7 +84,10 @@ export function parseSnapshot(json: JsonFields): VisibilitySnapshot {
   const list = (name: string): BigInt64Array => {
     return BigInt64Array.from((json[name] as unknown[]).map((each) => pointerOf(each, name)))
   }
+  const { time } = json
+  checkMilliseconds(time, 'time', 0)
   return {
+    time: time as number,
     readPointer: pointerOf(json['readPointer'], 'readPointer'),
     visibilityUpperBound: pointerOf(json['visibilityUpperBound'], 'visibilityUpperBound'),
     invalid: list('invalid'),

@@ -8,6 +8,7 @@ import {
   transactionalFamily,
   TransactionContext,
   TransactionPruningService,
+  type VisibilitySnapshot,
 } from '../../../../src/systems/transactions/index.js'
 import { openTransactional, shownCells } from './transactional-support.js'
 
@@ -144,6 +145,28 @@ void t.test(
     await close()
   },
 )
+
+void t.test('cells do not expire for a transaction that an old snapshot lacks', async (t) => {
+  const families = { f: transactionalFamily({}, 5000) }
+  let snapshot: VisibilitySnapshot | undefined = undefined
+  const transactions = () => snapshot
+  const opened = await openTransactional({ families, processor: { transactions } })
+  const { database, manager, clock, run, table, close } = opened
+  await run((own) => own.put({ row: 'r', cells: { 'f:q': 'value' } }))
+  snapshot = manager.snapshot()
+  clock.milliseconds += 4000
+  const read = table()
+  const reader = new TransactionContext(manager, [read])
+  await reader.start()
+  clock.milliseconds += 4000
+  await database.compact('t')
+  t.strictSame(shownCells(await read.get({ row: 'r' })), ['f:q=value'])
+  await reader.finish()
+  snapshot = manager.snapshot()
+  await database.compact('t')
+  t.equal((await database.table('t').get({ row: 'r', versions: 'all' })).size, 0)
+  await close()
+})
 
 void t.test('cells expire for jobs no earlier than for a transaction that runs', async (t) => {
   const families = { f: transactionalFamily({}, 5000), g: transactionalFamily() }
