@@ -13,6 +13,9 @@
  * A deletion of a row or a family conflicts as follows. With 'ROW' it has the key of the row. With
  * 'COLUMN' it deletes the columns that the transaction sees, each with its key; columns that
  * another transaction adds meanwhile stay. With 'NONE' it never conflicts.
+ *
+ * Calls take effect in their order, also if they are not awaited: those after a deletion that reads
+ * wait for it.
  */
 import {
   callback,
@@ -32,6 +35,7 @@ import {
 } from '../../../api/index.js'
 import { stateError } from '../errors.js'
 import type { TransactionParticipant } from '../participant.js'
+import { CallOrder } from './call-order.js'
 import {
   copyRead,
   readingOf,
@@ -72,6 +76,7 @@ interface Running {
   readonly families: ReadonlySet<string>
   readonly ttl: Readonly<Record<string, number>>
   readonly writes: TransactionWrites
+  readonly order: CallOrder
   /** The change set was returned to the manager, so no further write is allowed. */
   isSealed: boolean
 }
@@ -141,9 +146,9 @@ export class TransactionalTable implements TransactionParticipant {
   async putList(puts: readonly TransactionalPut[]): Promise<void> {
     const running = this.#writing()
     const copies = checkArray(puts, 'puts').map((put) => copyPut(put, running.families))
-    const pointer = running.transaction.writePointer
-    for (const { row, cells } of copies) running.writes.add(row, cells, pointer)
-    await this.#limit(running)
+    await this.#write(running, (pointer) => {
+      for (const { row, cells } of copies) running.writes.add(row, cells, pointer)
+    })
   }
 
   /** Deletes columns, families or a row. `ERR_NO_SUCH_COLUMN_FAMILY`. */
@@ -153,15 +158,16 @@ export class TransactionalTable implements TransactionParticipant {
     const { row, columns, families: named } = copy
     const isOfRow = columns.length === 0 && named.length === 0
     const families = isOfRow ? [...running.families] : named
-    const { writes } = running
+    const { writes, order } = running
     if (families.length > 0 && this.#conflictLevel === 'COLUMN') {
-      await this.#deleteSeen(running, { row, columns, families })
-    } else {
-      const pointer = running.transaction.writePointer
+      await order.run(() => this.#deleteSeen(running, { row, columns, families }))
+      await this.#limit(running)
+      return
+    }
+    await this.#write(running, (pointer) => {
       writes.addDeletions(row, columns, pointer)
       if (families.length > 0) writes.addFamilyDeletions(row, families, pointer)
-    }
-    await this.#limit(running)
+    })
   }
 
   /** `ERR_TRANSACTION_STATE` while the table is in another transaction. */
@@ -178,6 +184,7 @@ export class TransactionalTable implements TransactionParticipant {
       families: transactionalFamilies(this.#table),
       ttl: transactionalTtl(this.#table),
       writes: new TransactionWrites(this.#database, this.name, this.#conflictLevel),
+      order: new CallOrder(),
       isSealed: false,
     }
   }
@@ -186,6 +193,8 @@ export class TransactionalTable implements TransactionParticipant {
   async updateTx(transaction: Transaction): Promise<void> {
     const running = this.#required()
     checkTransaction(transaction)
+    const { order } = running
+    if (!order.isIdle) await order.run(() => undefined)
     await running.writes.flush()
     this.#running = { ...running, transaction }
   }
@@ -258,12 +267,28 @@ export class TransactionalTable implements TransactionParticipant {
     writes.addDeletions(row, [...columns, ...named, ...own], writePointer)
   }
 
+  /** Adds writes to the buffer: at once, or after the deletions that still read. */
+  #write(running: Running, add: (pointer: bigint) => void): Promise<void> {
+    const { order, transaction } = running
+    if (order.isIdle) {
+      add(transaction.writePointer)
+      return this.#limit(running)
+    }
+    return order.run(() => {
+      const { writePointer } = this.#now(running)
+      this.#writing()
+      add(writePointer)
+      return this.#limit(running)
+    })
+  }
+
   async #limit({ writes }: Running): Promise<void> {
     if (writes.bufferBytes > this.#bufferBytesMax) await writes.flush()
   }
 
   /** Moves the buffered writes to the table, so that a read sees them. */
-  async #flush({ transaction, writes }: Running): Promise<void> {
+  async #flush({ transaction, writes, order }: Running): Promise<void> {
+    if (!order.isIdle) await order.run(() => undefined)
     if (writes.bufferBytes > 0) this.#checkLifetime?.(transaction.transactionId)
     await writes.flush()
   }

@@ -128,6 +128,34 @@ void t.test('writes of one transaction count in the order of the calls', async (
   }
 })
 
+void t.test('calls that are not awaited count in their order too', async (t) => {
+  for (const conflictLevel of ['ROW', 'COLUMN', 'NONE'] as const) {
+    const { manager, run, table, close } = await openTransactional()
+    await run((own) => own.put({ row: 'r', cells: { 'f:a': '1', 'g:a': '1' } }))
+    const own = table({ conflictLevel })
+    const context = new TransactionContext(manager, [own])
+    await context.start()
+    const [, , before] = await Promise.all([
+      own.put({ row: 'r', cells: { 'f:b': '2' } }),
+      own.delete({ row: 'r' }),
+      own.get({ row: 'r' }),
+      own.put({ row: 'r', cells: { 'f:c': '3' } }),
+      own.delete({ row: 'r', families: ['g'] }),
+      own.put({ row: 'r', cells: { 'g:c': '4' } }),
+      context.checkpoint(),
+    ])
+    const gone = /f:[ab]|g:a/
+    t.notMatch(shownCells(before).join(), gone, `${conflictLevel}: what an earlier call deleted`)
+    const old = { row: 'r', visibilityLevel: 'SNAPSHOT_EXCLUDE_CURRENT' } as const
+    const wanted = ['f:c=3', 'g:c=4']
+    t.strictSame(shownCells(await own.get(old)), wanted, `${conflictLevel}: before the checkpoint`)
+    await context.finish()
+    const seen = await run(async (other) => shownCells(await other.get({ row: 'r' })))
+    t.strictSame(seen, wanted, conflictLevel)
+    await close()
+  }
+})
+
 void t.test(
   'what an engine snapshot protects does not come back with a deletion gone',
   async (t) => {
