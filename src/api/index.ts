@@ -89,7 +89,7 @@ export {
   type Capability,
 } from './capabilities.js'
 export type { Change, ChangedCell, ChangeOptions, UnloggedState } from './changes.js'
-export { durabilityOption, type DurabilityOption } from './durability.js'
+export { durabilityOption, stronger, type Durability, type DurabilityOption } from './durability.js'
 export type {
   Coprocessor,
   CoprocessorModule,

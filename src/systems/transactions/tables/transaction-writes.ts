@@ -10,7 +10,13 @@
  * Failure behaviour: writes that could not be moved to the table stay in the buffer. A commit
  * therefore includes all of them, or fails.
  */
-import { assert, type AtomicMutation, type Database } from '../../../api/index.js'
+import {
+  assert,
+  stronger,
+  type AtomicMutation,
+  type Database,
+  type Durability,
+} from '../../../api/index.js'
 import type { Column, WrittenCell } from './table-writes.js'
 
 /** The unit of conflict detection: a row, a column, or none. */
@@ -33,6 +39,11 @@ export class TransactionWrites {
   readonly #database: Database
   readonly #table: string
   readonly #level: ConflictLevel
+  /**
+   * That of the table, but at least in the log: writes that were moved to the table are in the log,
+   * so their end must be there too.
+   */
+  readonly #durability: Durability
   /** Not yet in the table, in the order of the calls. */
   #buffer: Write[] = []
   #bufferBytes = 0
@@ -47,6 +58,7 @@ export class TransactionWrites {
     this.#database = database
     this.#table = table
     this.#level = level
+    this.#durability = stronger(database.table(table).describe().durability, 'SYNC_WAL')
   }
 
   get bufferBytes(): number {
@@ -102,7 +114,7 @@ export class TransactionWrites {
     await this.#moving
     // Moved writes precede later ones in the log, so one durable write suffices.
     if (this.#buffer.length === 0) this.#buffer = this.#flushed.splice(-1)
-    await this.#move(undefined)
+    await this.#move(this.#durability)
   }
 
   /** Resolves when no move is in progress. */
@@ -121,11 +133,12 @@ export class TransactionWrites {
       }))
       return { table: this.#table, row, mutations: [{ delete: { columnVersions } }] }
     })
-    if (mutations.length > 0) await this.#database.atomic({ mutations })
+    if (mutations.length === 0) return
+    await this.#database.atomic({ mutations, durability: this.#durability })
   }
 
   /** One move at a time, so that writes reach the table in the order of the calls. */
-  async #move(durability: 'ASYNC_WAL' | undefined): Promise<void> {
+  async #move(durability: Durability): Promise<void> {
     const writes = this.#buffer
     const bytes = this.#bufferBytes
     if (writes.length === 0) return
