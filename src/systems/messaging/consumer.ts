@@ -5,8 +5,10 @@
  * second commit fails with a conflict.
  *
  * Messages that come after the end of their transaction are refused: a position behind them would
- * say that they were processed.
+ * say that they were processed. Polls that are called at once come one after the other, and so do
+ * commits.
  */
+import { CallOrder } from '../../comfort/call-order.js'
 import { stateError } from '../transactions/errors.js'
 import { SingleParticipant } from '../transactions/participant.js'
 import { checkMethods, type AtomicMutation } from '../../api/index.js'
@@ -27,8 +29,9 @@ export class MessageConsumer extends SingleParticipant {
   #stored: Buffer | undefined
   #read: Buffer | undefined
   #isKnown = false
-  /** The polls that may move the position: undefined while a transaction ends. */
-  #turn: object | undefined = {}
+  /** The polls that may move the position, in their order: undefined while a transaction ends. */
+  #turn: CallOrder | undefined = new CallOrder()
+  readonly #commits = new CallOrder()
 
   /**
    * Reads `topic` through `messaging` as the consumer of this name; the caller closes both.
@@ -49,42 +52,33 @@ export class MessageConsumer extends SingleParticipant {
    */
   async poll(options: Pick<FetchOptions, 'limit' | 'waitMilliseconds'> = {}): Promise<Message[]> {
     const { limit, waitMilliseconds } = consumerPollOptions.read(options)
-    const turn = this.#turn
-    this.#checkTurn(turn)
-    if (!this.#isKnown) {
-      const stored = await this.#messaging.getPosition(this.#topic, this.#consumer)
-      this.#checkTurn(turn)
-      this.#stored = stored
-      this.#read ??= stored
-      this.#isKnown = true
-    }
-    const messages = await this.#messaging.poll(this.#topic, {
-      from: this.#read,
-      inclusive: this.#read === undefined,
-      transaction: this.transaction,
-      limit,
-      waitMilliseconds,
-    })
-    this.#checkTurn(turn)
-    this.#read = messages.at(-1)?.id ?? this.#read
-    return messages
+    const turn = this.#checkTurn(this.#turn)
+    return turn.run(() => this.#poll(turn, { limit, waitMilliseconds }))
   }
 
   /**
-   * Outside of transactions: marks all messages read as processed. `ERR_POSITION_CHANGED` if
-   * another process with the consumer's name moved the position.
+   * Outside of transactions: marks all messages read as processed. `ERR_TRANSACTION_STATE` within
+   * one, whose commit has the position. `ERR_POSITION_CHANGED` if another process with the
+   * consumer's name moved the position.
    */
   async commit(): Promise<void> {
+    if (this.transaction !== undefined) {
+      throw stateError(`the transaction commits the position of '${this.#consumer}'`)
+    }
     const read = this.#read
-    if (read === undefined || read === this.#stored) return
-    const expected = this.#stored ?? null
-    await this.#messaging.setPosition(this.#topic, this.#consumer, read, { expected })
-    this.#stored = read
+    const turn = this.#checkTurn(this.#turn)
+    await this.#commits.run(async () => {
+      this.#checkTurn(turn)
+      if (read === undefined || read === this.#stored) return
+      const expected = this.#stored ?? null
+      await this.#messaging.setPosition(this.#topic, this.#consumer, read, { expected })
+      if (turn === this.#turn) this.#stored = read
+    })
   }
 
   /** Returns to the stored position, so unprocessed messages are read again. */
   reset(): void {
-    this.#turn = {}
+    this.#turn = new CallOrder()
     this.#isKnown = false
     this.#stored = undefined
     this.#read = undefined
@@ -114,7 +108,7 @@ export class MessageConsumer extends SingleParticipant {
 
   override postTxCommit(): void {
     super.postTxCommit()
-    this.#turn = {}
+    this.#turn = new CallOrder()
     this.#stored = this.#read
   }
 
@@ -123,9 +117,32 @@ export class MessageConsumer extends SingleParticipant {
     return super.rollbackTx()
   }
 
-  #checkTurn(turn: object | undefined): void {
-    if (turn !== undefined && turn === this.#turn) return
-    throw stateError(`the transaction of this poll of '${this.#consumer}' is over`)
+  async #poll(
+    turn: CallOrder,
+    options: Pick<FetchOptions, 'limit' | 'waitMilliseconds'>,
+  ): Promise<Message[]> {
+    this.#checkTurn(turn)
+    if (!this.#isKnown) {
+      const stored = await this.#messaging.getPosition(this.#topic, this.#consumer)
+      this.#checkTurn(turn)
+      this.#stored = stored
+      this.#read ??= stored
+      this.#isKnown = true
+    }
+    const messages = await this.#messaging.poll(this.#topic, {
+      from: this.#read,
+      inclusive: this.#read === undefined,
+      transaction: this.transaction,
+      ...options,
+    })
+    this.#checkTurn(turn)
+    this.#read = messages.at(-1)?.id ?? this.#read
+    return messages
+  }
+
+  #checkTurn(turn: CallOrder | undefined): CallOrder {
+    if (turn !== undefined && turn === this.#turn) return turn
+    throw stateError(`the transaction of this call of '${this.#consumer}' is over`)
   }
 
   get #hasRead(): boolean {

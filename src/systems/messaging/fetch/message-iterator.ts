@@ -1,5 +1,6 @@
 /** The iterator of a fetch, over any source of batches. */
 import { invalidArgument, shown } from '../../../api/index.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import type { Message, MessageIterator } from '../types.js'
 
 /** A source of messages in their order. */
@@ -31,18 +32,7 @@ export function messageIterator(
   let buffer: Message[] = []
   let at = 0
   let isClosed = false
-  let last: Promise<unknown> = Promise.resolve()
-  let waiting = 0
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    waiting++
-    const own = last.then(work)
-    last = own.catch(() => undefined)
-    try {
-      return await own
-    } finally {
-      waiting--
-    }
-  }
+  const order = new CallOrder()
   const close = (): void => {
     if (isClosed) return
     isClosed = true
@@ -76,12 +66,12 @@ export function messageIterator(
       return source.isHeld
     },
     nextBatch: async (count) => {
-      if (Number.isInteger(count) && count >= 1) return inTurn(() => read(count))
+      if (Number.isInteger(count) && count >= 1) return order.run(() => read(count))
       throw invalidArgument(`a batch has 1 message or more, got ${shown(count)}`)
     },
     next: async () => {
-      const isRead = waiting === 0 && at < buffer.length
-      return isRead ? { done: false, value: buffer[at++] } : inTurn(readNext)
+      const isRead = order.isIdle && at < buffer.length
+      return isRead ? { done: false, value: buffer[at++] } : order.run(readNext)
     },
     return: async () => {
       close()

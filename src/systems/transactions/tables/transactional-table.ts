@@ -33,9 +33,9 @@ import {
   type Scan,
   type Table,
 } from '../../../api/index.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import { stateError } from '../errors.js'
 import type { TransactionParticipant } from '../participant.js'
-import { CallOrder } from './call-order.js'
 import {
   copyRead,
   readingOf,

@@ -101,6 +101,40 @@ void t.test('a consumer goes on where it was, and another process of it is notic
   await close()
 })
 
+void t.test('calls of a consumer at once come one after the other', async (t) => {
+  const { service, close } = await open()
+  await service.publish(topic, { messages: ['a', 'b', 'c', 'd', 'e'] })
+  const consumer = new MessageConsumer(service, topic, 'mails')
+  const polls = await Promise.all([3, 1].map((limit) => consumer.poll({ limit })))
+  t.strictSame(polls.map(texts), [['a', 'b', 'c'], ['d']])
+  const commits = [consumer.commit(), consumer.poll(), consumer.commit(), consumer.commit()]
+  await Promise.all(commits)
+  t.strictSame(await service.getPosition(topic, 'mails'), polls[1][0].id, 'read at the calls')
+  const waits = consumer.poll({ waitMilliseconds: 60_000 })
+  consumer.reset()
+  t.strictSame(texts(await consumer.poll()), ['e'], 'a reset waits for no earlier poll')
+  await service.publish(topic, { messages: ['f'] })
+  await t.rejects(waits, { code: 'ERR_TRANSACTION_STATE' })
+  await close()
+})
+
+void t.test('within a transaction only its commit moves the position', async (t) => {
+  const { service, manager, close } = await open()
+  await service.publish(topic, { messages: ['a'] })
+  const consumer = new MessageConsumer(service, topic, 'mails')
+  const refused = { code: 'ERR_TRANSACTION_STATE' }
+  const work = async (): Promise<void> => {
+    await consumer.poll()
+    await t.rejects(consumer.commit(), refused)
+    throw new Error('broken')
+  }
+  await t.rejects(runTransaction(manager, [consumer], work), /broken/)
+  t.equal(await service.getPosition(topic, 'mails'), undefined)
+  t.strictSame(texts(await consumer.poll()), ['a'], 'read again')
+  await consumer.commit()
+  await close()
+})
+
 void t.test('results and position of a transaction are stored together', async (t) => {
   const { service, database, manager, close } = await open()
   await database.createTable('sums', { families: { f: transactionalFamily() } })
