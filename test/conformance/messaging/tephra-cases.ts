@@ -85,7 +85,7 @@ export const tephraCases: readonly MessagingCase[] = [
       ])
       const { database } = fixture
       await failsWith('ERR_INVALID_ARGUMENT', () => {
-        return importTephraState(database, { snapshot: varints(3, 0, 0, 0, 0, 0, 0, 0) })
+        return importTephraState(database, { snapshot: varints(5, 0, 0, 0, 0, 0, 0, 0) })
       })
       await failsWith('ERR_INVALID_ARGUMENT', () => {
         return importTephraState(database, { snapshot: snapshot.subarray(0, 40) })
