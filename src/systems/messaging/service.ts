@@ -326,11 +326,10 @@ export class MessagingService implements Messaging {
     this.#parts.isClosed = true
     for (const topic of this.#parts.topics.all()) topic.wake()
     await this.#parts.writer.close()
-    const registrations = this.#registrations.splice(0)
-    for (const registration of registrations) registration.remove()
+    const wasRegistered = this.#unregister()
     this.#release()
     const { pruneState } = this.#parts.settings
-    if (registrations.length === 0 || pruneState === undefined) return
+    if (!wasRegistered || pruneState === undefined) return
     // From here on flushes no longer mark messages of invalid transactions.
     const stores = storesOf(this.#parts.database.table(this.#parts.tables.message))
     for (const store of stores) pruneState.noteUncleanFlush(store)
@@ -364,8 +363,20 @@ export class MessagingService implements Messaging {
       { rows: 'producer', tables: [producer], topics },
       { rows: 'consumer', tables: [consumer], topics },
     ] as const) {
-      this.#registrations.push(await register(messagingPruning(options)))
+      try {
+        this.#registrations.push(await register(messagingPruning(options)))
+      } catch (error) {
+        this.#unregister()
+        throw error
+      }
     }
+  }
+
+  /** Removes the pruning; returns whether there was any. */
+  #unregister(): boolean {
+    const registrations = this.#registrations.splice(0)
+    for (const registration of registrations) registration.remove()
+    return registrations.length > 0
   }
 
   async #rollBack(topic: TopicState, pointer: bigint, range: MessageRange): Promise<void> {

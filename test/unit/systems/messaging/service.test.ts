@@ -155,6 +155,22 @@ void t.test('one service is open for the tables of a database', async (t) => {
   await close()
 })
 
+void t.test('an open that fails leaves no pruning behind', async (t) => {
+  const { service, database, close } = await open()
+  await service.close()
+  let left = 0
+  let calls = 0
+  const register: MessagingOptions['register'] = async (coprocessor) => {
+    if (++calls === 3) throw new Error('not registered')
+    const registration = await database.registerCoprocessor(coprocessor)
+    left++
+    return { ...registration, remove: () => (left--, registration.remove()) }
+  }
+  await t.rejects(MessagingService.open(database, { register }), { message: 'not registered' })
+  t.equal(left, 0)
+  await close()
+})
+
 void t.test('the end of a wait makes no other reader look again', async (t) => {
   const { service, close } = await open()
   await service.createTopic(topic)
