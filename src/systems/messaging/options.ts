@@ -41,7 +41,10 @@ export const messagingOptions = declareOptions('messaging', {
   tablePrefix: text('tms'),
   /** Default: the machine's clock. */
   clock: implementation<Clock>(['now'], systemClock),
-  /** Of published messages. Default 'SYNC_WAL'; 'FSYNC_WAL' waits for the disk. */
+  /**
+   * Of published messages, positions and rollbacks; topics are at least as durable. Default
+   * 'SYNC_WAL'; 'FSYNC_WAL' waits for the disk.
+   */
   durability: durabilityOption('SYNC_WAL'),
   /** TTL of topics without one, in seconds. Default 604,800: a week. */
   ttlSecondsDefault: integer({ min: 0, default: 604_800 }),

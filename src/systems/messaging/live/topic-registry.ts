@@ -43,6 +43,7 @@ export interface ServiceParts {
 
 /** See the file header. */
 export class TopicRegistry {
+  readonly #database: Database
   readonly #table: Table
   readonly #tables: MessagingTables
   readonly #settings: MessagingSettings
@@ -57,6 +58,7 @@ export class TopicRegistry {
     settings: MessagingSettings,
     lastTimestamp: () => number,
   ) {
+    this.#database = database
     this.#table = database.table(tables.metadata)
     this.#tables = tables
     this.#settings = settings
@@ -148,8 +150,13 @@ export class TopicRegistry {
     const value = encodeTopicProperties({ ...properties, generation: String(generation) })
     const put = { cells: { [metadataColumn]: value }, timestamp }
     const expected = topic === undefined ? notExists : { equals: await this.#stored(row, topic) }
-    const check = { row, column: metadataColumn, ...expected }
-    const { success } = await this.#table.checkAndMutate(check, { put })
+    const table = this.#tables.metadata
+    const { success } = await this.#database.atomic({
+      checks: [{ table, row, column: metadataColumn, ...expected }],
+      mutations: [{ table, row, mutations: [{ put }] }],
+      // A topic is no less durable than its messages, but never less than its table says.
+      durability: this.#settings.durability === 'FSYNC_WAL' ? 'FSYNC_WAL' : 'USE_DEFAULT',
+    })
     if (!success) {
       const message = `the metadata of topic '${id.namespace}:${id.topic}' was changed elsewhere`
       throw new CellarError(MessagingErrorCode.unavailable, message)

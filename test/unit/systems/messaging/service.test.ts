@@ -1,6 +1,7 @@
 /** The service beyond its numbered cases: waiting, retries, limits, order under concurrency. */
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import {
   decodeMessageId,
@@ -169,6 +170,39 @@ void t.test('an open that fails leaves no pruning behind', async (t) => {
   await t.rejects(MessagingService.open(database, { register }), { message: 'not registered' })
   t.equal(left, 0)
   await close()
+})
+
+void t.test('changes of topics are as durable as messages', async (t) => {
+  const fileSystem = new SimulatedDisk()
+  const options = { fileSystem, executor: 'inline' } as const
+  const database = await Database.open('/power', options)
+  const service = await MessagingService.open(database, { durability: 'FSYNC_WAL' })
+  const topics = async (): Promise<string[]> => {
+    const image = fileSystem.crash('dropUnsynced', () => 0)
+    const found = await Database.open('/power', { ...options, fileSystem: image })
+    const opened = await MessagingService.open(found)
+    const ttls = (await opened.listTopics('n')).map(async (name) => {
+      const id = { namespace: 'n', topic: name }
+      const messages = texts(await opened.poll(id))
+      return `${name}: ${(await opened.getTopic(id))['ttl']}, ${messages.join()}`
+    })
+    const shown = await Promise.all(ttls)
+    await opened.close()
+    await found.close()
+    return shown
+  }
+  await service.createTopic(topic)
+  t.strictSame(await topics(), ['t: 604800, '])
+  await service.updateTopic(topic, { ttl: '60' })
+  t.strictSame(await topics(), ['t: 60, '])
+  await service.publish(topic, { messages: ['a'] })
+  t.strictSame(await topics(), ['t: 60, a'])
+  await service.deleteTopic(topic)
+  t.strictSame(await topics(), [])
+  await service.createTopic(topic)
+  t.strictSame(await topics(), ['t: 604800, '], 'without the messages of before')
+  await service.close()
+  await database.close()
 })
 
 void t.test('the end of a wait makes no other reader look again', async (t) => {
