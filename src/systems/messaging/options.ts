@@ -5,6 +5,7 @@ import {
   checkBytesLike,
   checked,
   checkSignal,
+  checkText,
   declareOptions,
   durabilityOption,
   implementation,
@@ -219,7 +220,7 @@ export function checkPublished(pointer: bigint): bigint {
 
 function checkProducerId(id: string): string {
   const bytes = typeof id === 'string' ? Buffer.byteLength(id) : 0
-  if (bytes > 0 && bytes <= producerIdBytesMax) return id
+  if (bytes > 0 && bytes <= producerIdBytesMax) return checkText(id, 'the id of a producer')
   throw invalidArgument(`the id of a producer is a text of 1 to ${producerIdBytesMax} bytes`)
 }
 

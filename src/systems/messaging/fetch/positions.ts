@@ -8,6 +8,7 @@
 import type { ServiceParts } from '../live/topic-registry.js'
 import {
   CellarError,
+  checkText,
   invalidArgument,
   readArguments,
   type AtomicMutation,
@@ -112,8 +113,10 @@ export function endOf({ readable }: TopicState): Buffer {
 /** Checks the name of a consumer. `ERR_INVALID_ARGUMENT`. */
 export function checkConsumer(consumer: string): void {
   const bytes = typeof consumer === 'string' ? Buffer.byteLength(consumer) : 0
-  if (bytes > 0 && bytes <= consumerBytesMax) return
-  throw invalidArgument(`a consumer has a name of 1 to ${consumerBytesMax} bytes`)
+  if (bytes === 0 || bytes > consumerBytesMax) {
+    throw invalidArgument(`a consumer has a name of 1 to ${consumerBytesMax} bytes`)
+  }
+  checkText(consumer, 'the name of a consumer')
 }
 
 /** The ids of a change of a position, as bytes. `ERR_INVALID_ARGUMENT`. */

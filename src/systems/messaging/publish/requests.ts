@@ -47,9 +47,7 @@ export function checkedPublish(request: PublishRequest): PublishRequest {
   return readArguments(() => {
     const fields = publishFields.read(request)
     const messages = checkArray(fields.messages, 'messages')
-    for (const message of messages) {
-      if (typeof message !== 'string') checkBytesLike(message, 'a message')
-    }
+    for (const message of messages) checkBytesLike(message, 'a message')
     return { ...fields, messages }
   })
 }
@@ -66,8 +64,11 @@ function pack(
   // An earlier error may have left payloads in the packer.
   packer.clear()
   for (const message of messages) {
-    if (typeof message !== 'string') checkBytesLike(message, 'a message')
-    // Each character takes at least a byte.
+    // Each character takes at least a byte, so a text that is too long is not read.
+    if (typeof message === 'string' && message.length > messageBytesMax) {
+      throw tooLargeMessage(message.length, messageBytesMax)
+    }
+    checkBytesLike(message, 'a message')
     if (message.length > messageBytesMax) throw tooLargeMessage(message.length, messageBytesMax)
     // An estimate: a string may take more bytes than characters.
     if (packer.count > 0 && packer.length + message.length > rowBytesMax) {

@@ -3,6 +3,7 @@ import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import {
+  MessageConsumer,
   messagingPruning,
   MessagingService,
   StandbyMessaging,
@@ -110,6 +111,25 @@ for (const withManager of [true, false]) {
     await close()
   })
 }
+
+void t.test('texts that UTF-8 cannot hold are refused', async (t) => {
+  const { service, client, close } = await open()
+  const refused = { code: 'ERR_INVALID_ARGUMENT', message: /lone surrogate/ }
+  const producer = { id: 'p\ud800', sequence: 1 }
+  const end = await service.end(topic)
+  for (const messaging of [service, client]) {
+    await t.rejects(messaging.publish(topic, { messages: ['a'], producer }), refused)
+    await t.rejects(messaging.publish(topic, { messages: ['a', 'b\udc00'] }), refused)
+    await t.rejects(messaging.setPosition(topic, 'c\ud800', end), refused)
+    await t.rejects(messaging.getPosition(topic, 'c\ud800'), refused)
+  }
+  t.throws(() => new MessageConsumer(service, topic, 'c\ud800'), refused)
+  const known = { id: 'p\u{1f600}', sequence: 1 }
+  await service.publish(topic, { messages: ['\u{1f600}'], producer: known })
+  const [{ payload }] = await service.poll(topic)
+  t.equal(payload.toString(), '\u{1f600}')
+  await close()
+})
 
 void t.test('the arguments of a fetch are those of the call', async (t) => {
   const { service, close } = await open()
