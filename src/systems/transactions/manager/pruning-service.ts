@@ -2,6 +2,9 @@
  * Prunes the list of invalid transactions (Tephra: TransactionPruningService). Each store reports
  * up to which pointer it has no invalid data; the list is truncated at the smallest of these
  * bounds.
+ *
+ * REQUIRES that no older cells come back: a restored snapshot, a bulk load or an import may have
+ * cells of transactions that are no longer in the list, and these cells are visible.
  */
 import {
   invalidArgument,
