@@ -13,6 +13,7 @@ import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
 import { CellarError, invalidArgument } from '../api/index.js'
 import { ServerErrorCode, tooLarge } from '../http/errors.js'
+import { BodyPieces } from './body-pieces.js'
 import type { RequestMemory, MemoryLease } from '../http/request-memory.js'
 import type { ServerContext } from '../http/server-system.js'
 
@@ -87,18 +88,17 @@ interface Bounds extends BodyLimits {
 
 function receive(payload: IncomingMessage, bounds: Bounds, isGzip: boolean, done: Done): void {
   const { requestBytesMax, decompressedBytesMax, lease, heldMax } = bounds
-  const pieces: Buffer[] = []
+  const pieces = new BodyPieces()
   let sent = 0
-  let bytes = 0
   let isOver = false
   const end = (error: Error | null): void => {
     if (isOver) return
     isOver = true
     if (error === null) {
-      done(null, pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, bytes))
+      done(null, pieces.take())
       return
     }
-    pieces.length = 0
+    pieces.clear()
     lease.release()
     payload.unpipe()
     payload.resume()
@@ -107,10 +107,10 @@ function receive(payload: IncomingMessage, bounds: Bounds, isGzip: boolean, done
   /** Appends bytes; `besides` are held for the body as well. */
   const add = (piece: Buffer, besides: number): void => {
     if (isOver) return
-    bytes += piece.length
+    const bytes = pieces.bytes + piece.length
     const held = Math.min(bytesPerByte * bytes + besides, heldMax)
     if (held > lease.bytes && !lease.resize(held)) end(noMemory())
-    else pieces.push(piece)
+    else pieces.add(piece)
   }
   payload.once('error', end)
   payload.once('close', () => {
@@ -127,7 +127,7 @@ function receive(payload: IncomingMessage, bounds: Bounds, isGzip: boolean, done
   }
   const gunzip = createGunzip()
   gunzip.on('data', (piece: Buffer) => {
-    const isTooLarge = bytes + piece.length > decompressedBytesMax
+    const isTooLarge = pieces.bytes + piece.length > decompressedBytesMax
     if (isTooLarge) end(tooLarge('a decompressed body', decompressedBytesMax))
     else add(piece, sent)
     if (isOver) gunzip.destroy()
