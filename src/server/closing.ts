@@ -21,11 +21,13 @@ export class Closing {
     this.#app = app
     this.#systems = systems
     this.#milliseconds = milliseconds
-    const event = app.initialConfig.https === undefined ? 'connection' : 'secureConnection'
-    app.server.on(event, (socket: Socket) => {
+    const add = (socket: Socket): void => {
       this.#connections.set(socket, socket.bytesRead)
       socket.once('close', () => this.#connections.delete(socket))
-    })
+    }
+    // With TLS a connection has two sockets: one of TCP, and one of TLS after the handshake.
+    app.server.on('connection', add)
+    app.server.on('secureConnection', add)
   }
 
   /** The reason why a request is refused; undefined while the server is open. */
@@ -55,12 +57,14 @@ export class Closing {
         failures.push(error)
       }
     }
-    const { server } = this.#app
     // For Node a connection is not idle before its first request, which may never come.
     for (const [socket, bytes] of this.#connections) {
       if (socket.bytesRead === bytes) socket.destroy()
     }
-    const timer = setTimeout(() => server.closeAllConnections(), this.#milliseconds)
+    const timer = setTimeout(() => {
+      // Node's `closeAllConnections` leaves connections without a complete handshake open.
+      for (const socket of this.#connections.keys()) socket.destroy()
+    }, this.#milliseconds)
     try {
       await this.#app.close()
     } finally {

@@ -53,7 +53,10 @@ const serverOptions = declareOptions('a server', {
   memoryBytesMax: integer({ min: 1, default: 256 * mebibyte }),
   /** Open connections; further connections are closed at once. Default 2,000. */
   connectionsMax: integer({ min: 1, default: 2000 }),
-  /** Milliseconds for a head; a body has a further second for each 16 KB. Default 20 s. */
+  /**
+   * Milliseconds for a head, and for a TLS handshake; a body has a further second for each 16 KB.
+   * Default 20 s.
+   */
   bodyMilliseconds: integer({ min: 1, max: millisecondsMax, default: 20_000 }),
   /** Milliseconds after which a consumer that reads nothing is disconnected. Default 60 s. */
   stallMilliseconds: integer({ min: 1, max: millisecondsMax, default: 60_000 }),

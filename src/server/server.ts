@@ -45,11 +45,12 @@ const countedAnswerBytes = 32 << 10
 
 /** A running server. */
 export class CellarServer {
-  readonly #app: FastifyInstance
+  /** The base address, such as `http://127.0.0.1:11015`. */
+  readonly url: string
   readonly #closing: Closing
 
-  private constructor(app: FastifyInstance, closing: Closing) {
-    this.#app = app
+  private constructor(url: string, closing: Closing) {
+    this.url = url
     this.#closing = closing
   }
 
@@ -105,14 +106,7 @@ export class CellarServer {
       await app.close().catch(() => undefined)
       throw startError(error)
     }
-    return new CellarServer(app, closing)
-  }
-
-  /** The base address, such as `http://127.0.0.1:11015`. */
-  get url(): string {
-    const { address, port, family } = this.#app.server.address() as AddressInfo
-    const protocol = this.#app.initialConfig.https === undefined ? 'http' : 'https'
-    return `${protocol}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+    return new CellarServer(urlOf(app), closing)
   }
 
   /**
@@ -132,6 +126,13 @@ async function addressOf(host: string): Promise<string> {
   return host === 'localhost' ? (await lookup(host, { verbatim: false })).address : host
 }
 
+/** The base address of a server that listens. */
+function urlOf({ server, initialConfig }: FastifyInstance): string {
+  const { address, port, family } = server.address() as AddressInfo
+  const protocol = initialConfig.https === undefined ? 'http' : 'https'
+  return `${protocol}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
 function startError(error: unknown): Error {
   if (error instanceof CellarError) return error
   const message = `the server cannot start: ${errorAnswer(error).message}`
@@ -146,6 +147,7 @@ function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): Fas
     requestTimeout: 0,
     connectionsCheckingInterval: headCheckMilliseconds,
   }
+  const handshakes = { handshakeTimeout: bodyMilliseconds, minVersion: 'TLSv1.2' } as const
   const app = fastify({
     clientErrorHandler: refuseBytes,
     forceCloseConnections: 'idle',
@@ -154,7 +156,7 @@ function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): Fas
     frameworkErrors: (_error, _request, reply) => void sendError(reply, wrongEscapes()),
     ...(tls === undefined
       ? { http: timeouts }
-      : { https: { ...timeouts, cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' } }),
+      : { https: { ...timeouts, ...handshakes, cert: tls.certificate, key: tls.key } }),
   }) as FastifyInstance
   app.server.maxConnections = connectionsMax
   app.removeAllContentTypeParsers()

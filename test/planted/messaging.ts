@@ -104,8 +104,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a server that ends cuts off what is under way',
     file: 'src/server/closing.ts',
-    find: 'server.closeAllConnections(), this.#milliseconds)',
-    replace: 'server.closeAllConnections(), this.#milliseconds / 1e6)',
+    find: '    }, this.#milliseconds)',
+    replace: '    }, this.#milliseconds / 1e6)',
     tests: hardening,
   },
 ]

@@ -1,8 +1,4 @@
 /** The console and the routes of a database: who may see them, and what they show. */
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { get } from 'node:https'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { metadataStoreOf } from '../../../src/systems/metastore/pulsar/index.js'
@@ -147,46 +143,3 @@ void t.test('the console knows topics and locks', async (t) => {
     locks: [{ path: '/lock', session: store.sessionId }],
   })
 })
-
-void t.test('a server with a certificate speaks HTTPS alone', async (t) => {
-  const { certificate, key } = selfSigned(t)
-  const database = await Database.open('/d', {
-    fileSystem: new MemoryFileSystem(),
-    executor: 'inline',
-  })
-  const tls = { certificate, key }
-  const server = await CellarServer.start([engineMetrics(() => database)], { port: 0, tls })
-  t.teardown(async () => {
-    await server.close()
-    await database.close()
-  })
-  t.match(server.url, /^https:/)
-  const { port, hostname } = new URL(server.url)
-  const status = await new Promise((resolve, reject) => {
-    const options = {
-      host: hostname,
-      port,
-      path: '/health',
-      ca: certificate,
-      servername: 'localhost',
-    }
-    get(options, (answer) => resolve(answer.resume().statusCode)).once('error', reject)
-  })
-  t.equal(status, 200)
-  await t.rejects(fetch(server.url.replace('https:', 'http:')), 'and no HTTP')
-  for (const wrong of [{ certificate, key: 'x' }, { certificate }, { certificate, key, more: 1 }]) {
-    const start = CellarServer.start([], { port: 0, tls: wrong as never })
-    await t.rejects(start, { code: 'ERR_INVALID_ARGUMENT' })
-  }
-})
-
-/** A certificate for localhost, made by openssl. */
-function selfSigned(t: Test): { readonly certificate: string; readonly key: string } {
-  const directory = t.testdir()
-  const [keyFile, file] = ['key.pem', 'certificate.pem'].map((name) => join(directory, name))
-  const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
-  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
-  const made = ['-nodes', '-days', '2', '-keyout', keyFile, '-out', file]
-  execFileSync('openssl', [...words, ...names, ...made], { stdio: 'ignore' })
-  return { certificate: readFileSync(file, 'utf8'), key: readFileSync(keyFile, 'utf8') }
-}
