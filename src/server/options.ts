@@ -8,7 +8,6 @@ import {
   list,
   required,
   invalidArgument,
-  text,
   type OptionsOf,
   type SettingsOf,
 } from '../api/index.js'
@@ -66,9 +65,9 @@ const serverOptions = declareOptions('a server', {
 
 const tlsOptions = declareOptions('tls', {
   /** The certificate of the server, and those of the issuers between it and the root. */
-  certificate: required(text('')),
+  certificate: required(checked(checkName)),
   /** The private key of the certificate. */
-  key: required(text('')),
+  key: required(checked(checkName)),
 })
 
 /** A certificate and its key. */

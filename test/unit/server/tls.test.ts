@@ -36,7 +36,14 @@ void t.test('a server with a certificate speaks HTTPS alone', async (t) => {
   })
   t.equal(status, 200)
   await t.rejects(fetch(server.url.replace('https:', 'http:')), 'and no HTTP')
-  for (const wrong of [{ certificate, key: 'x' }, { certificate }, { certificate, key, more: 1 }]) {
+  for (const wrong of [
+    { certificate, key: 'x' },
+    { certificate, key: '' },
+    { certificate: '', key },
+    { certificate: '', key: '' },
+    { certificate },
+    { certificate, key, more: 1 },
+  ]) {
     const start = CellarServer.start([], { port: 0, tls: wrong as never })
     await t.rejects(start, { code: 'ERR_INVALID_ARGUMENT' })
   }
