@@ -52,7 +52,10 @@ export function watchRequest(
     timer.unref()
   }
   arm(bodyMilliseconds)
-  reply.raw.once('close', () => clearTimeout(timer))
+  // A refused body may go on after its answer.
+  reply.raw.once('close', () => {
+    if (raw.complete || raw.destroyed) clearTimeout(timer)
+  })
 }
 
 /** Reports the timeout, if there is no answer yet, and closes the connection. */

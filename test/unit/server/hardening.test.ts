@@ -238,6 +238,8 @@ void t.test('heads and bodies that drip are cut off, and large ones are not', as
     [`${typed}content-length: 5000\r\n\r\n{`, /^HTTP\/1.1 408/],
     [`${typed}transfer-encoding: chunked\r\n\r\n`, /^HTTP\/1.1 408/],
     [`${head}content-type: a/b\r\ncontent-length: 5000\r\n\r\n{`, /^HTTP\/1.1 400/],
+    // Refused at its head, and its body is read for the same time.
+    [`${head.replace('localhost', 'a.example')}content-length: 5000\r\n\r\n{`, /^HTTP\/1.1 421/],
     [head, /^(HTTP\/1.1 408|$)/],
     ['', /^(HTTP\/1.1 408|$)/],
   ] as const
