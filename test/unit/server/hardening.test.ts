@@ -419,6 +419,30 @@ void t.test('a poll may wait longer than a reader may stall', async (t) => {
   await close()
 })
 
+void t.test('a poll is compressed only for a client that accepts it', async (t) => {
+  const { server, close } = await open()
+  const poll = async (accepted: string): Promise<string | null> => {
+    const headers = { ...json, 'accept-encoding': accepted }
+    const answer = await fetch(`${server.url}${path}/poll`, { method: 'POST', headers, body: '{}' })
+    t.equal(await answer.text(), '[]', accepted)
+    return answer.headers.get('content-encoding')
+  }
+  for (const accepted of ['gzip', 'GZip', 'identity;q=0.5, gzip;q=0.001', 'br , gzip ; q=1.0']) {
+    t.equal(await poll(accepted), 'gzip', accepted)
+  }
+  for (const refused of [
+    'identity',
+    'gzip;q=0',
+    'br, gzip; q=0.000',
+    'a-gzip-b',
+    'x;a=gzip',
+    '*',
+  ]) {
+    t.equal(await poll(refused), null, refused)
+  }
+  await close()
+})
+
 void t.test('connections beyond the limit are closed, and the others go on', async (t) => {
   const { port, close } = await open({ connectionsMax: 5 })
   const sockets = await Promise.all(Array.from({ length: 5 }, () => say(port, '')))

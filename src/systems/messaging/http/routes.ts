@@ -269,7 +269,7 @@ async function answerPoll(call: Call): Promise<unknown> {
   const pages = pagesOf(iterator, memory, signal)
   const stream = Readable.from(chunks(pages, form, chunkBytes), { objectMode: false })
   void reply.type(contentTypes[form])
-  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return stream
+  if (!acceptsGzip(request)) return stream
   const gzip = createGzip()
   pipeline(stream, gzip, () => undefined)
   void reply.header('content-encoding', 'gzip')
@@ -359,6 +359,15 @@ function formOf({ request }: Call): Form {
   if (type === contentTypes.avro) return 'avro'
   if (type === contentTypes.json) return 'json'
   throw wrongType()
+}
+
+/** Whether an answer may be compressed: `gzip` is listed, and not with the weight 0. */
+function acceptsGzip({ headers }: FastifyRequest): boolean {
+  const accepted = headers['accept-encoding']?.toLowerCase().split(',') ?? []
+  return accepted.some((each) => {
+    const [coding, ...parameters] = each.split(';').map((part) => part.trim())
+    return coding === 'gzip' && !parameters.some((each) => /^q\s*=\s*0(\.0*)?$/.test(each))
+  })
 }
 
 function wrongType(): Error {
