@@ -3,7 +3,7 @@
  * part of the OpenAPI description.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { invalidArgument, type JsonSchema } from '../api/index.js'
+import { invalidArgument, shown, type JsonSchema } from '../api/index.js'
 
 /** One operation of the interface. */
 export interface Operation {
@@ -13,7 +13,10 @@ export interface Operation {
   readonly summary: string
   /** Descriptions of the answers by their status. */
   readonly answers: Readonly<Record<number, string>>
-  /** Schemas of the query parameters; the server checks them and fills in defaults. */
+  /**
+   * Schemas of the query parameters; the server checks them and fills in defaults. A parameter `ns`
+   * that is an object stands for all whose names begin with `ns.`.
+   */
   readonly query?: Readonly<Record<string, JsonSchema>> | undefined
   /** Query parameters that must be given. */
   readonly required?: readonly string[] | undefined
@@ -42,7 +45,10 @@ export interface Route<Call> extends Operation {
   readonly run: (call: Call) => unknown
 }
 
-/** Adds routes below a prefix. `callOf` makes the call of a request, or refuses it. */
+/**
+ * Adds routes below a prefix. `callOf` makes the call of a request, or refuses it. A request with a
+ * query parameter that its route does not declare is refused before.
+ */
 export function addRoutes<Call>(
   app: FastifyInstance,
   prefix: string,
@@ -52,9 +58,24 @@ export function addRoutes<Call>(
   for (const route of routes) {
     const [method, path] = route.at.split(' ')
     addRoute(app, method, prefix + path, route, (request, reply) => {
+      checkParameters(request, route)
       const call = callOf(request, reply)
       return call instanceof Promise ? call.then(route.run) : route.run(call)
     })
+  }
+}
+
+/** A misspelt parameter would otherwise be as one that is not given. `ERR_INVALID_ARGUMENT`. */
+function checkParameters({ query }: FastifyRequest, { query: declared = {} }: Operation): void {
+  for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
+    if (Object.hasOwn(declared, name)) continue
+    const group = name.slice(0, Math.max(0, name.indexOf('.')))
+    if (!Object.hasOwn(declared, group) || declared[group]['type'] !== 'object') {
+      const known = Object.keys(declared).join(', ')
+      const others = known === '' ? 'the address has none' : `there are: ${known}`
+      throw invalidArgument(`unknown parameter ${shown(name)}; ${others}`)
+    }
+    if (typeof value !== 'string') throw invalidArgument(`${shown(name)} is given more than once`)
   }
 }
 

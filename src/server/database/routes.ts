@@ -154,7 +154,6 @@ function routesOf({ verify, inspect, backup }: DirectoryVerbs): Route<Call>[] {
       ...get('/tables/:table/rows', 'scan rows', scanQuery, () => undefined),
       mediaType: lines,
       run: async ({ view, params, query, reply }) => {
-        checkNames(query, scanQuery)
         const rows = view.rows(params.table, scanWords(query))
         // A reader that goes away must not keep the scan open, nor the files that it pins.
         reply.raw.once('close', () => void rows.return(undefined).catch(() => undefined))
@@ -207,15 +206,6 @@ const scanQuery = {
   ...{ from: text, to: text, prefix: text, limit: text, reversed: flag, raw: flag },
 }
 
-/** A misspelt parameter would otherwise be as one that is not given. */
-function checkNames(query: Call['query'], declared: object): void {
-  const unknown = Object.keys(query).find((name) => !Object.hasOwn(declared, name))
-  if (unknown === undefined) return
-  const known = Object.keys(declared).join(', ')
-  const others = known === '' ? 'the address has none' : `there are: ${known}`
-  throw invalidArgument(`unknown parameter ${shown(unknown)}; ${others}`)
-}
-
 function readWords(query: Call['query']): ReadWords {
   const { columns, ...words } = query
   if (columns === undefined) return words
@@ -255,7 +245,6 @@ function get(
     ...{ at: `get ${path}`, id: operationId(summary), summary, answers },
     ...(typeof query === 'object' && { query }),
     run: async (call) => {
-      checkNames(call.query, typeof query === 'object' ? query : {})
       const value = await refused(async () => answer(call))
       void call.reply.type('application/json')
       return toJson(value)

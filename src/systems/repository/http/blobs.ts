@@ -6,12 +6,15 @@ import { hasCode, repositoryError } from '../errors.js'
 import { invalidArgument } from '../../../api/index.js'
 import { tooLarge, withStatus } from '../../../http/errors.js'
 import { withAddress, type Call } from './call.js'
-import { queryText, route, type Route } from './declarations.js'
+import { namespaces, queryText, route, type Route } from './declarations.js'
 
 const download: Partial<Route> = {
   needs: 'read',
   answers: { 206: 'a range', 304: 'not modified', 416: 'no such range' },
-  query: { indexes: queryText('places in the lists of the field, with commas') },
+  query: {
+    indexes: queryText('places in the lists of the field, with commas'),
+    ns: namespaces,
+  },
 }
 const upload: Partial<Route> = {
   needs: 'write',

@@ -137,10 +137,17 @@ export function queryCount(
   return { type: 'integer', default: missing, minimum, maximum, description }
 }
 
+/** The query parameters of addresses with names. */
+export const namespaces: JsonSchema = {
+  type: 'object',
+  additionalProperties: text,
+  description: 'namespace by prefix: ns.p=namespace',
+}
+
 /** Query parameters of every answer with names. */
 export const naming: Readonly<Record<string, JsonSchema>> = {
   nsprefixes: queryFlag(true, 'whether names have prefixes'),
-  ns: { description: 'namespace by prefix: ns.p=namespace' },
+  ns: namespaces,
 }
 
 /** Query parameters of every answer with records. */
