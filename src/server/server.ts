@@ -3,9 +3,10 @@
  * the routes of each system. Runs on the package `fastify`.
  *
  * The guards apply to all systems: authentication (gate.ts), origin (origin-guard.ts), bodies and
- * memory (request-bodies.ts, request-memory.ts), time limits (request-clocks.ts) and shutdown
- * (closing.ts). A body needs a content type of its system. A method that an address does not have
- * is refused with 405 (other-methods.ts). The caller closes the databases.
+ * memory (request-bodies.ts, request-memory.ts), time limits (request-clocks.ts), requests sent at
+ * once (pipelines.ts) and shutdown (closing.ts). A body needs a content type of its system. A
+ * method that an address lacks is refused with 405 (other-methods.ts). The caller closes the
+ * databases.
  */
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
@@ -27,6 +28,7 @@ import { addRoute } from '../http/operations.js'
 import { describeRoutes } from './openapi.js'
 import { watchMethods } from './other-methods.js'
 import { OriginGuard } from './origin-guard.js'
+import { closeWaitingAnswers } from './pipelines.js'
 import { bodyParser, noMemory, releaseBody } from './request-bodies.js'
 import { watchRequest } from './request-clocks.js'
 import { serverSettings, type ServerOptions, type ServerSettings } from './options.js'
@@ -159,6 +161,7 @@ function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): Fas
       : { https: { ...timeouts, ...handshakes, cert: tls.certificate, key: tls.key } }),
   }) as FastifyInstance
   app.server.maxConnections = connectionsMax
+  closeWaitingAnswers(app.server)
   app.removeAllContentTypeParsers()
   app.setErrorHandler((error, request, reply) => {
     const { code, message } = error as { code?: unknown; message: string }
