@@ -11,6 +11,7 @@ import { corrupt } from '../errors.js'
 
 const format = 2
 const deletedFlag = 1
+const keptEmptyFlag = 2
 
 /** The family of record tables. */
 export const recordFamily = 'r'
@@ -66,6 +67,8 @@ export interface RecordState {
   /** Grows with every write of the row. */
   readonly occ: number
   readonly isDeleted: boolean
+  /** Whether the record was deleted without fields and versions, and can be restored. */
+  readonly isKeptEmpty: boolean
   /** The newest version; 0 if the record has none. */
   readonly version: number
   /** The oldest version that can be read. */
@@ -185,9 +188,12 @@ export type HeadHeader = Omit<RecordState, 'fields' | 'latest'>
 export function readHeadHeader(reader: ByteReader): HeadHeader {
   if (reader.byte() !== format) throw reader.failure('the format is not known')
   const flags = reader.byte()
-  if ((flags & ~deletedFlag) !== 0) throw reader.failure(`there are no flags ${flags}`)
+  if (flags > (deletedFlag | keptEmptyFlag) || flags === keptEmptyFlag) {
+    throw reader.failure(`there are no flags ${flags}`)
+  }
   return {
     isDeleted: (flags & deletedFlag) !== 0,
+    isKeptEmpty: (flags & keptEmptyFlag) !== 0,
     occ: reader.varint(),
     version: reader.varint(),
     first: reader.varint(),
@@ -209,7 +215,7 @@ export function isDeletedHead(bytes: Buffer): boolean {
 export function encodeHead(state: RecordState): Buffer {
   const writer = new ByteWriter(512)
   writer.byte(format)
-  writer.byte(state.isDeleted ? deletedFlag : 0)
+  writer.byte((state.isDeleted ? deletedFlag : 0) | (state.isKeptEmpty ? keptEmptyFlag : 0))
   writer.varint(state.occ)
   writer.varint(state.version)
   writer.varint(state.first)
@@ -227,13 +233,15 @@ export function encodeHead(state: RecordState): Buffer {
 export function decodeHead(bytes: Buffer): RecordState {
   const reader = new ByteReader(bytes, 'a record')
   // Listed one by one, because the spread of an object is slower.
-  const { isDeleted, occ, version, first, last, autosave, created, modified, type } =
-    readHeadHeader(reader)
+  const header = readHeadHeader(reader)
+  const { isDeleted, isKeptEmpty, occ, version, first, last, autosave } = header
+  const { created, modified, type } = header
   const fields = readCells(reader)
   const latest = version > 0 ? readVersion(reader) : undefined
   reader.finish()
   return {
     isDeleted,
+    isKeptEmpty,
     occ,
     version,
     first,

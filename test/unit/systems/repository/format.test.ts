@@ -164,6 +164,7 @@ const version = {
 const state: RecordState = {
   occ: 300,
   isDeleted: false,
+  isKeptEmpty: false,
   version: 2,
   first: 1,
   last: 2,

@@ -52,7 +52,7 @@ const isMutable = (name: string): boolean => name.startsWith('m')
 
 export class RecordModel {
   #exists = false
-  #trace = false
+  #isKept = false
   #last = 0
   #first = 0
   #newest = 0
@@ -80,7 +80,7 @@ export class RecordModel {
   copy(): RecordModel {
     const copy = new RecordModel(this.#keeps)
     copy.#exists = this.#exists
-    copy.#trace = this.#trace
+    copy.#isKept = this.#isKept
     copy.#last = this.#last
     copy.#first = this.#first
     copy.#newest = this.#newest
@@ -101,7 +101,7 @@ export class RecordModel {
   create(input: ModelInput, now: number): ModelStatus {
     if (this.#exists) return 'EXISTS'
     this.#forget()
-    this.#exists = this.#trace = true
+    this.#exists = true
     this.#modified = Math.max(now, this.#modified)
     const names = Object.keys(input.fields).filter((name) => !input.fieldsToDelete.includes(name))
     const cellOf = (name: string): ModelCell => {
@@ -178,13 +178,13 @@ export class RecordModel {
     if (!this.#exists) return 'NOT_FOUND'
     this.#exists = this.#isAutosave = false
     this.#modified = Math.max(now, this.#modified)
-    if (this.#keeps === 0) this.#forget()
+    this.#isKept = this.#keeps > 0
+    if (!this.#isKept) this.#forget()
     return 'DELETED'
   }
 
   undelete(now: number): ModelStatus {
-    const isKept = this.#plain.size > 0 || this.#newest > 0
-    if (this.#exists || !this.#trace || !isKept) return 'NOT_FOUND'
+    if (this.#exists || !this.#isKept) return 'NOT_FOUND'
     if (now - this.#modified > this.#keeps) return 'LATE'
     this.#exists = true
     this.#modified = Math.max(now, this.#modified)
@@ -273,6 +273,7 @@ export class RecordModel {
   }
 
   #forget(): void {
+    this.#isKept = false
     this.#plain = new Map()
     this.#versions = new Map()
     this.#first = this.#newest = 0

@@ -98,6 +98,26 @@ void t.test('an autosave does not go on behind a delete', async (t) => {
   t.same(await titles(table), ['first', 'draft', 'later'])
 })
 
+void t.test('a record whose last field was removed is restored by an undelete', async (t) => {
+  let now = 1000
+  const { table } = await open(t, { clock: { now: () => now }, undeleteMilliseconds: 60_000 })
+  await table.create({ id, type, fields: { '{n}slug': 'a' } })
+  await table.update({ id, fieldsToDelete: ['{n}slug'] })
+  await table.delete(id)
+  t.equal(await table.purgeDeleted(), 0)
+  t.equal((await table.undelete(id)).status, 'CREATED')
+  const { fields, version, type: found } = await table.read(id)
+  t.same([fields, version, found.name], [{}, undefined, type], 'with its type, and no field')
+  await t.rejects(table.undelete(id), { code: 'ERR_RECORD_NOT_FOUND' }, 'once')
+  await table.delete(id)
+  now = 100_000
+  await t.rejects(table.undelete(id), { code: 'ERR_RECORD_NOT_FOUND' }, 'too late')
+  t.equal(await table.purgeDeleted(), 1)
+  t.equal(await table.purgeDeleted(), 0, 'nothing is left')
+  await table.create({ id, type, fields: { '{n}slug': 'b' } })
+  t.equal((await table.read(id)).fields['{n}slug'], 'b')
+})
+
 void t.test('a version is found by the time at which it was made', async (t) => {
   let now = 1000
   const { table } = await open(t, { clock: { now: () => now } })

@@ -141,6 +141,7 @@ export function createState(
   const time = Math.max(now, deleted?.modified ?? 0)
   const empty: RecordState = {
     isDeleted: false,
+    isKeptEmpty: false,
     occ: deleted?.occ ?? 0,
     version: 0,
     first: 0,
@@ -219,6 +220,7 @@ export function updateState(
   // Listed one by one, because every update passes here and a spread is slower.
   const after: RecordState = {
     isDeleted: before.isDeleted,
+    isKeptEmpty: before.isKeptEmpty,
     occ: before.occ + 1,
     version,
     first,
@@ -307,9 +309,10 @@ export function endAutosave(before: RecordState, time: number): StateChange | un
 export function deleteState(before: RecordState, time: number, keeps: boolean): RecordState {
   const modified = Math.max(time, before.modified)
   const common = { ...before, occ: before.occ + 1, isDeleted: true, autosave: 0, modified }
-  if (keeps) return common
+  if (keeps) return { ...common, isKeptEmpty: before.version === 0 && before.fields.size === 0 }
   return {
     ...common,
+    isKeptEmpty: false,
     version: 0,
     first: 0,
     fields: new Map(),

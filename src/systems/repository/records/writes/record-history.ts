@@ -155,7 +155,7 @@ export async function undeleteRecord(context: TableContext, id: RecordId): Promi
   const now = clock.now()
   if (!hasContents(state) || now - state.modified > undeleteMilliseconds) throw recordNotFound(id)
   const modified = Math.max(now, state.modified)
-  const after = { ...state, occ: state.occ + 1, isDeleted: false, modified }
+  const after = { ...state, occ: state.occ + 1, isDeleted: false, isKeptEmpty: false, modified }
   const ordinals = [...state.fields.keys(), ...(state.latest?.fields.keys() ?? [])]
   const event = {
     kind: 'created',
@@ -205,9 +205,10 @@ function valueOf({ schema }: TableContext, ordinal: number, cell: FieldCell | un
   return cell && decodeField(schema.storedFieldAt(ordinal), cell.value, schema)
 }
 
-/** Whether a record was deleted and its contents are kept. */
+/** Whether a record was deleted and its contents are kept, even if these are no fields. */
 function hasContents(state: RecordState | undefined): state is RecordState {
-  return state?.isDeleted === true && (state.fields.size > 0 || state.version > 0)
+  if (state?.isDeleted !== true) return false
+  return state.isKeptEmpty || state.fields.size > 0 || state.version > 0
 }
 
 function sameCells(a: FieldCell | undefined, b: FieldCell | undefined): boolean {
