@@ -4,17 +4,23 @@ import { CellarError, ErrorCode } from '../../api/index.js'
 /** Texts of a value up to this size are slices of one string of the whole value. */
 const sharedTextBytesMax = 2048
 
+/** The record whose bytes are read, as it is named in messages. */
+export interface NamedRecord {
+  /** Text of the id. */
+  readonly text: string
+}
+
 /** A position in stored bytes; numbers are big-endian. Every read fails with `ERR_CORRUPTION`. */
 export class ByteReader {
   readonly #bytes: Buffer
-  readonly #what: string
+  readonly #what: string | NamedRecord
   #at: number
   #end: number
   /** The whole value as Latin-1, made for the first text. */
   #whole: string | undefined
 
-  /** `what` names the value in messages. */
-  constructor(bytes: Buffer, what: string, start = 0, end = bytes.length) {
+  /** `what` names the value in messages; a record makes its name only then. */
+  constructor(bytes: Buffer, what: string | NamedRecord, start = 0, end = bytes.length) {
     this.#bytes = bytes
     this.#what = what
     this.#at = start
@@ -121,7 +127,8 @@ export class ByteReader {
 
   /** Makes an `ERR_CORRUPTION` about this value. */
   failure(problem: string): Error {
-    return corrupt(`${this.#what} is damaged at byte ${this.#at}: ${problem}`)
+    const what = typeof this.#what === 'string' ? this.#what : `the record ${this.#what.text}`
+    return corrupt(`${what} is damaged at byte ${this.#at}: ${problem}`)
   }
 
   #need(count: number): void {

@@ -134,7 +134,7 @@ async function headsOf(
     const id = RecordId.fromBytes(gets[at].row)
     if (bytes === undefined) throw corrupt(`an index has ${id.text}, which is no record`)
     if (filter === undefined && !plan.isMultiValued) return { id, bytes }
-    const state = decodeHead(bytes)
+    const state = decodeHead(bytes, id)
     if (plan.isMultiValued && !isFirst(context, plan, rows[at].row!, id, state)) return undefined
     return filter?.test(id, state) === false ? undefined : { id, bytes }
   })

@@ -305,5 +305,6 @@ export class RecordIndexes {
 function rowsOfHead(context: TableContext, index: FieldIndex, row: Result): Entry[] {
   const head = row.value(headColumn)
   if (head === undefined) return []
-  return indexRows(context, index, RecordId.fromBytes(row.row!), decodeHead(head))
+  const id = RecordId.fromBytes(row.row!)
+  return indexRows(context, index, id, decodeHead(head, id))
 }

@@ -62,7 +62,7 @@ async function checksOf(
   const stored = inBatch
     ? undefined
     : (await table.get({ row: id.bytes, columns: [headColumn] })).value(headColumn)
-  const state = inBatch?.change.after ?? (stored === undefined ? undefined : decodeHead(stored))
+  const state = inBatch?.change.after ?? (stored === undefined ? undefined : decodeHead(stored, id))
   if (state === undefined || state.isDeleted) {
     throw invalidRecord(`${field.name} links to ${id.text}, which does not exist`)
   }

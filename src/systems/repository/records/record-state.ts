@@ -5,11 +5,13 @@
  * cell. Every older version is a cell of its own, with all its fields. A read of versions or a diff
  * reads only the head and the cells of these versions, independent of the number of versions.
  */
-import { ByteReader } from '../../bytes/byte-reader.js'
+import { ByteReader, type NamedRecord } from '../../bytes/byte-reader.js'
 import { ByteWriter } from '../../bytes/byte-writer.js'
 import { corrupt } from '../errors.js'
 
 const format = 2
+/** The greatest version of a record. */
+export const versionMax = 2 ** 47 - 1
 const deletedFlag = 1
 const keptEmptyFlag = 2
 
@@ -191,7 +193,7 @@ export function readHeadHeader(reader: ByteReader): HeadHeader {
   if (flags > (deletedFlag | keptEmptyFlag) || flags === keptEmptyFlag) {
     throw reader.failure(`there are no flags ${flags}`)
   }
-  return {
+  const header: HeadHeader = {
     isDeleted: (flags & deletedFlag) !== 0,
     isKeptEmpty: (flags & keptEmptyFlag) !== 0,
     occ: reader.varint(),
@@ -203,11 +205,21 @@ export function readHeadHeader(reader: ByteReader): HeadHeader {
     modified: reader.varint(),
     type: { ordinal: reader.varint(), version: reader.varint() },
   }
+  if (areInOrder(header)) return header
+  const { first, version, last, autosave } = header
+  throw reader.failure(`no versions are ${first} to ${version} of ${last}, autosave ${autosave}`)
+}
+
+function areInOrder({ first, version, last, autosave }: HeadHeader): boolean {
+  if (first > version || version > last || last > versionMax) return false
+  return (first > 0 || version === 0) && (autosave === 0 || autosave === version)
 }
 
 /** Whether a head belongs to a deleted record. `ERR_CORRUPTION`. */
-export function isDeletedHead(bytes: Buffer): boolean {
-  if (bytes.length < 2 || bytes[0] !== format) throw corrupt('a record has no head that is known')
+export function isDeletedHead(bytes: Buffer, { text }: NamedRecord): boolean {
+  if (bytes.length < 2 || bytes[0] !== format) {
+    throw corrupt(`the record ${text} has no head that is known`)
+  }
   return (bytes[1] & deletedFlag) !== 0
 }
 
@@ -229,9 +241,9 @@ export function encodeHead(state: RecordState): Buffer {
   return writer.finish()
 }
 
-/** Decodes a head. `ERR_CORRUPTION`. */
-export function decodeHead(bytes: Buffer): RecordState {
-  const reader = new ByteReader(bytes, 'a record')
+/** Decodes the head of a record. `ERR_CORRUPTION` names the record. */
+export function decodeHead(bytes: Buffer, record: NamedRecord): RecordState {
+  const reader = new ByteReader(bytes, record)
   // Listed one by one, because the spread of an object is slower.
   const header = readHeadHeader(reader)
   const { isDeleted, isKeptEmpty, occ, version, first, last, autosave } = header
@@ -269,16 +281,16 @@ export function encodeVersion(version: VersionState): Buffer {
   return writer.finish()
 }
 
-/** A reader at the header of a stored version. `ERR_CORRUPTION`. */
-export function versionReader(bytes: Buffer): ByteReader {
-  const reader = new ByteReader(bytes, 'a version of a record')
+/** A reader at the header of a stored version of a record. `ERR_CORRUPTION`. */
+export function versionReader(bytes: Buffer, record: NamedRecord): ByteReader {
+  const reader = new ByteReader(bytes, record)
   if (reader.byte() !== format) throw reader.failure('the format is not known')
   return reader
 }
 
-/** Decodes a stored version. `ERR_CORRUPTION`. */
-export function decodeVersion(bytes: Buffer): VersionState {
-  const reader = versionReader(bytes)
+/** Decodes a stored version of a record. `ERR_CORRUPTION` names the record. */
+export function decodeVersion(bytes: Buffer, record: NamedRecord): VersionState {
+  const reader = versionReader(bytes, record)
   const version = readVersion(reader)
   reader.finish()
   return version

@@ -15,8 +15,7 @@ import {
 import type { QualifiedName } from '../qualified-name.js'
 import type { RecordId, RecordIdLike } from '../record-id.js'
 import type { Metadata } from './metadata.js'
-
-const versionMax = 2 ** 47 - 1
+import { versionMax } from './record-state.js'
 
 /** The option of a version of a record; absent: undefined. */
 export const versionOption = integer({ min: 0, max: versionMax, default: undefined })

@@ -86,8 +86,8 @@ export async function describeRow(table: RecordTable, idLike: RecordIdLike): Pro
     const name = version === undefined ? qualifier.toString('latin1') : `v${version}`
     const column = `${String(family)}:${name}`
     let parts: readonly Part[] = [['text', value.toString('utf8')]]
-    if (version !== undefined) parts = versionParts(context, decodeVersion(value))
-    else if (column === headColumn) parts = headParts(context, value)
+    if (version !== undefined) parts = versionParts(context, decodeVersion(value, id))
+    else if (column === headColumn) parts = headParts(context, id, value)
     return { column, timestamp: Number(timestamp), size: value.length, parts }
   })
   return new RecordRow(id, cells)
@@ -95,8 +95,8 @@ export async function describeRow(table: RecordTable, idLike: RecordIdLike): Pro
 
 type Part = readonly [name: string, text: string]
 
-function headParts(context: TableContext, value: Buffer): Part[] {
-  const state = decodeHead(value)
+function headParts(context: TableContext, id: RecordId, value: Buffer): Part[] {
+  const state = decodeHead(value, id)
   const { occ, isDeleted, version, first, last, autosave, type, fields, latest } = state
   return [
     ['revision', String(occ)],

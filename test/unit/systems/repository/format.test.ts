@@ -161,6 +161,7 @@ const version = {
   mutableType: undefined,
   fields: new Map([[4, cell('0100')]]),
 }
+const named = RecordId.parse('USER.a')
 const state: RecordState = {
   occ: 300,
   isDeleted: false,
@@ -181,10 +182,10 @@ void t.test('a head and a version have the bytes of FORMAT.md', (t) => {
   const hex =
     '0200' + 'ac02' + '02010200' + '0708' + '0501' + '01' + '03' + '020101' + '05' + '01016b0401'
   t.equal(head.toString('hex'), `${hex}060905010000` + '0107' + '0104020100' + '00')
-  t.strictSame(decodeHead(head), state)
+  t.strictSame(decodeHead(head, named), state)
   const stored = encodeVersion(version)
   t.equal(stored.toString('hex'), '02060905010000' + '0107' + '0104020100' + '00')
-  t.strictSame(decodeVersion(stored), version)
+  t.strictSame(decodeVersion(stored, named), version)
   t.end()
 })
 
@@ -199,8 +200,8 @@ void t.test('damaged bytes are corruption, whatever the damage', (t) => {
     ]),
   )
   const reads: [Buffer, (bytes: Buffer) => unknown][] = [
-    [encodeHead(state), decodeHead],
-    [encodeVersion(version), decodeVersion],
+    [encodeHead(state), (bytes) => decodeHead(bytes, named)],
+    [encodeVersion(version), (bytes) => decodeVersion(bytes, named)],
     [metadata, decodeMetadata],
     ...golden.map(([type, value]): [Buffer, (bytes: Buffer) => unknown] => {
       return [encode(type, value), (bytes) => decode(type, bytes)]

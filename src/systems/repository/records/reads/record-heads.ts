@@ -43,7 +43,7 @@ export async function readHead(context: TableContext, id: RecordId): Promise<Sto
   context.checkOpen()
   const row = await context.table.get(getOf(id))
   const bytes = row.value(headColumn)
-  return { id, bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
+  return { id, bytes, state: bytes === undefined ? undefined : decodeHead(bytes, id) }
 }
 
 /** The head of a record that exists. `ERR_RECORD_NOT_FOUND`. */
@@ -51,14 +51,25 @@ export async function readLive(context: TableContext, id: RecordId): Promise<Liv
   context.checkOpen()
   const row = await context.table.get(getOf(id))
   const bytes = row.value(headColumn)
-  if (bytes === undefined || isDeletedHead(bytes)) throw recordNotFound(id)
-  return { id, bytes, state: decodeHead(bytes) }
+  if (bytes === undefined || isDeletedHead(bytes, id)) throw recordNotFound(id)
+  return { id, bytes, state: decodeHead(bytes, id) }
 }
 
 /** Whether a record exists and is not deleted. */
 export async function exists(context: TableContext, id: RecordId): Promise<boolean> {
   const { state } = await readHead(context, id)
   return state !== undefined && !state.isDeleted
+}
+
+/** Number of versions in one read. */
+export const versionsAtOnce = 1000
+
+/** The versions from `first` to `last`, ascending, in parts for one read each. */
+export function* versionParts(first: number, last: number): Generator<number[], void> {
+  for (let start = first; start <= last; start += versionsAtOnce) {
+    const length = Math.min(versionsAtOnce, last - start + 1)
+    yield Array.from({ length }, (_, index) => start + index)
+  }
 }
 
 /** The states of versions that are not the newest; versions that do not exist are left out. */
@@ -71,11 +82,14 @@ export async function versionStates(
   const row = await table.get({ row: id.bytes, columns: versions.map(versionColumn) })
   const cells = row.cells()
   return new Map(
-    cells.map(({ qualifier, value }) => [versionOfColumn(qualifier)!, decodeVersion(value)]),
+    cells.map(({ qualifier, value }) => [versionOfColumn(qualifier)!, decodeVersion(value, id)]),
   )
 }
 
-/** The state of one version of a record; undefined if there is no such version. */
+/**
+ * The state of one version of a record; undefined if there is no such version. `ERR_CORRUPTION` if
+ * its cell is missing.
+ */
 export async function versionState(
   context: TableContext,
   { id, state }: LiveHead,
@@ -83,18 +97,25 @@ export async function versionState(
 ): Promise<VersionState | undefined> {
   if (version === state.version) return state.latest
   if (version <= 0 || version < state.first || version > state.version) return undefined
-  return (await versionStates(context, id, [version])).get(version)
+  const found = (await versionStates(context, id, [version])).get(version)
+  if (found === undefined) throw lacksVersion(id, version)
+  return found
 }
 
-/** The header in a head. */
-export function headerIn(head: Buffer): HeadHeader {
-  return readHeadHeader(new ByteReader(head, 'a record'))
+/** Makes an `ERR_CORRUPTION`: the head of a record has a version whose cell is missing. */
+export function lacksVersion({ text }: RecordId, version: number): Error {
+  return corrupt(`the record ${text} lacks its version ${version}`)
+}
+
+/** The header in the head of a record. `ERR_CORRUPTION`. */
+export function headerIn(id: RecordId, head: Buffer): HeadHeader {
+  return readHeadHeader(new ByteReader(head, id))
 }
 
 /** The header of a record that exists. `ERR_RECORD_NOT_FOUND`. */
 export function headerOf(id: RecordId, row: Result): HeadHeader {
   const head = row.value(headColumn)
-  const header = head === undefined ? undefined : headerIn(head)
+  const header = head === undefined ? undefined : headerIn(id, head)
   if (header === undefined || header.isDeleted) throw recordNotFound(id)
   return header
 }
@@ -123,8 +144,8 @@ export async function versionAt(
       continue
     }
     const bytes = row.value(middle === version ? headColumn : versionColumn(middle))
-    if (bytes === undefined) throw corrupt(`${id.text} lacks its version ${middle}`)
-    const state = middle === version ? decodeHead(bytes).latest! : decodeVersion(bytes)
+    if (bytes === undefined) throw lacksVersion(id, middle)
+    const state = middle === version ? decodeHead(bytes, id).latest! : decodeVersion(bytes, id)
     if (state.created > time) high = middle - 1
     else {
       found = middle

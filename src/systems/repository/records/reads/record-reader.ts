@@ -1,6 +1,5 @@
 /** Reads records of one table: newest versions, old versions, several records, and variants. */
 import {
-  assert,
   checkArray,
   checked,
   checkText,
@@ -10,20 +9,24 @@ import {
   type OptionsOf,
   type Result,
 } from '../../../../api/index.js'
-import {
-  corrupt,
-  invalidArgument,
-  recordNotFound,
-  repositoryError,
-  versionNotFound,
-} from '../../errors.js'
+import { invalidArgument, recordNotFound, repositoryError, versionNotFound } from '../../errors.js'
 import { tagNameOf, lastTag } from '../../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
 import { decodeField } from '../field-values.js'
 import { headColumn, versionColumn, type HeadHeader, type RecordState } from '../record-state.js'
 import { checkVersion, versionOption, type StoredRecord } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import { exists, getOf, headerIn, headerOf, readLive, versionAt } from './record-heads.js'
+import {
+  exists,
+  getOf,
+  headerIn,
+  headerOf,
+  lacksVersion,
+  readLive,
+  versionAt,
+  versionParts,
+  versionsAtOnce,
+} from './record-heads.js'
 import { scanRecords, type RecordScan } from './record-scanner.js'
 import { viewOf, type WantedFields } from './record-view.js'
 
@@ -55,8 +58,6 @@ const rangeOptions = declareOptions('a range of versions', {
 
 /** Versions to read: a list, or a range with inclusive bounds. */
 export type VersionSelection = readonly number[] | OptionsOf<typeof rangeOptions>
-
-const versionsAtOnce = 1000
 
 /** The reads of a record table. */
 export abstract class RecordReader {
@@ -112,7 +113,7 @@ export abstract class RecordReader {
     const rows = await this.context.table.getList(parsed.map((id) => getOf(id)))
     return rows.flatMap((row, index) => {
       const bytes = row.value(headColumn)
-      if (bytes === undefined || headerIn(bytes).isDeleted) return []
+      if (bytes === undefined || headerIn(parsed[index], bytes).isDeleted) return []
       return [viewOf(this.context, parsed[index], bytes, wanted)]
     })
   }
@@ -128,10 +129,9 @@ export abstract class RecordReader {
     const chosen = checkSelection(versions)
     const { wanted } = this.#asked(options, fieldsOptions)
     const { table } = this.context
-    const numbers = selectVersions(chosen, headerOf(id, await table.get(getOf(id))))
+    const header = headerOf(id, await table.get(getOf(id)))
     const records: StoredRecord[] = []
-    for (let start = 0; start < numbers.length; start += versionsAtOnce) {
-      const part = numbers.slice(start, start + versionsAtOnce)
+    for (const part of selectVersions(chosen, header)) {
       const columns = [headColumn, ...part.map(versionColumn)]
       const row = await table.get({ row: id.bytes, columns })
       // The record may have changed since its header was read; this row is one consistent state.
@@ -181,7 +181,7 @@ export abstract class RecordReader {
       const id = RecordId.fromBytes(row.row!)
       // Other ids of users may begin with the same bytes.
       if (!id.master.equals(master)) continue
-      if (!headerIn(row.value(headColumn)!).isDeleted) found.push(id)
+      if (!headerIn(id, row.value(headColumn)!).isDeleted) found.push(id)
     }
     return found
   }
@@ -247,13 +247,12 @@ export abstract class RecordReader {
   ): StoredRecord[] {
     const head = row.value(headColumn)
     if (head === undefined) throw recordNotFound(id)
-    const { version: newest, first } = headerIn(head)
-    assert(first <= newest, 'the first version of a record is not after the newest')
+    const { version: newest, first } = headerIn(id, head)
     return versions.flatMap((version) => {
       if (version < first || version > newest) return []
       if (version === newest) return [viewOf(this.context, id, head, wanted)]
       const bytes = row.value(versionColumn(version))
-      if (bytes === undefined) throw corrupt(`${id.text} lacks its version ${version}`)
+      if (bytes === undefined) throw lacksVersion(id, version)
       return [viewOf(this.context, id, head, wanted, { version, bytes })]
     })
   }
@@ -273,17 +272,22 @@ function isList(selection: VersionSelection): selection is readonly number[] {
   return Array.isArray(selection)
 }
 
-function selectVersions(selection: VersionSelection, header: HeadHeader): number[] {
-  const { first, version: newest } = header
+/** The versions in parts: a damaged head may say that there are billions. */
+function selectVersions(
+  selection: VersionSelection,
+  { first, version: newest }: HeadHeader,
+): Iterable<number[]> {
   if (isList(selection)) {
     const unique = [...new Set(selection)].sort((a, b) => a - b)
-    return unique.filter((version) => version >= first && version <= newest && version > 0)
+    const known = unique.filter((version) => version >= first && version <= newest && version > 0)
+    const count = Math.ceil(known.length / versionsAtOnce)
+    return Array.from({ length: count }, (_, part) => {
+      return known.slice(part * versionsAtOnce, (part + 1) * versionsAtOnce)
+    })
   }
   const { from = 1, to = newest } = selection
   if (from > to && !(newest === 0 && to === 0)) {
     throw invalidArgument(`versions from ${from} to ${to} are none`)
   }
-  const start = Math.max(from, first, 1)
-  const count = Math.max(0, Math.min(to, newest) - start + 1)
-  return Array.from({ length: count }, (_, index) => start + index)
+  return versionParts(Math.max(from, first, 1), Math.min(to, newest))
 }

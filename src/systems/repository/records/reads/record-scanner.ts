@@ -85,9 +85,9 @@ async function* scanned(
         const key = row.row!
         if (isBehind(key, filter?.rowPrefix)) return
         const bytes = row.value(headColumn)!
-        if (isDeletedHead(bytes)) continue
         const id = RecordId.fromBytes(key)
-        if (filter?.test(id, decodeHead(bytes)) === false) continue
+        if (isDeletedHead(bytes, id)) continue
+        if (filter?.test(id, decodeHead(bytes, id)) === false) continue
         yield viewOf(context, id, bytes, wanted)
         if (--left <= 0) return
       }

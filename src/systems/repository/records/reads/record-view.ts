@@ -35,14 +35,14 @@ export function viewOf(
 ): StoredRecord {
   const fields: Record<string, unknown> = {}
   const metadata: Record<string, Metadata> = {}
-  const reader = new ByteReader(head, 'a record')
+  const reader = new ByteReader(head, id)
   const header = readHeadHeader(reader)
   if (header.isDeleted) throw recordNotFound(id)
   collect(reader, schema, wanted, fields, metadata)
   const version = older === undefined ? header.version : older.version
   let ofVersion: VersionHeader | undefined
   if (version > 0) {
-    const source = older !== undefined && 'bytes' in older ? versionReader(older.bytes) : reader
+    const source = older !== undefined && 'bytes' in older ? versionReader(older.bytes, id) : reader
     ofVersion = readVersionHeader(source)
     collect(source, schema, wanted, fields, metadata)
     source.finish()

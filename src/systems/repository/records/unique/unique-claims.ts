@@ -94,12 +94,14 @@ export class UniqueClaims {
     const { table } = context
     const wantedOf = (row: Result): Wanted[] => {
       const head = row.value(headColumn)
-      const state = head === undefined ? undefined : decodeHead(head)
-      if (state === undefined || state.isDeleted || state.type.ordinal !== ordinal) return []
+      if (head === undefined) return []
+      const id = RecordId.fromBytes(row.row!)
+      const state = decodeHead(head, id)
+      if (state.isDeleted || state.type.ordinal !== ordinal) return []
       return fields.flatMap((field) => {
         const own = uniqueRow(context, state, field)
         if (own === undefined) return []
-        return [{ id: RecordId.fromBytes(row.row!), head: head!, field, row: own }]
+        return [{ id, head, field, row: own }]
       })
     }
     for await (const rows of rowSteps(table, { columns: [headColumn] }, recordsPerStep)) {

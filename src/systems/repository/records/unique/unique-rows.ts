@@ -71,11 +71,11 @@ export function uniqueRow(
 async function ownerOf(
   context: TableContext,
   row: Buffer,
-  owner: Buffer,
+  owner: RecordId,
 ): Promise<{ readonly isStale: boolean; readonly head: Buffer | undefined }> {
-  const stored = await context.table.get({ row: owner, columns: [headColumn] })
+  const stored = await context.table.get({ row: owner.bytes, columns: [headColumn] })
   const head = stored.value(headColumn)
-  const values = head === undefined ? [] : uniqueValues(context, decodeHead(head))
+  const values = head === undefined ? [] : uniqueValues(context, decodeHead(head, owner))
   return { isStale: !values.some((value) => value.row.equals(row)), head }
 }
 
@@ -92,7 +92,8 @@ export async function claimChecks(
   const { indexTable, table } = context
   const check = { table: indexTable, row, column: indexColumn, equals: owner ?? null }
   if (owner === undefined || owner.equals(id.bytes)) return [check]
-  const { isStale, head } = await ownerOf(context, row, owner)
-  if (!isStale) throw notUnique(field, id.text, RecordId.fromBytes(owner).text)
+  const other = RecordId.fromBytes(owner)
+  const { isStale, head } = await ownerOf(context, row, other)
+  if (!isStale) throw notUnique(field, id.text, other.text)
   return [check, { table, row: owner, column: headColumn, equals: head ?? null }]
 }

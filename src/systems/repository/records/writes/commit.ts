@@ -119,7 +119,7 @@ export async function publishEvent(
   for (;;) {
     const stored = await table.get({ row: id.bytes, columns: [headColumn] })
     const head = stored.value(headColumn)
-    if (head === undefined || decodeHead(head).isDeleted) return undefined
+    if (head === undefined || decodeHead(head, id).isDeleted) return undefined
     const row = { table, row: id.bytes }
     const cells = { [eventColumn]: JSON.stringify(event) }
     const { sequence } = await database.atomic({

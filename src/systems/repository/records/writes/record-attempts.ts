@@ -11,8 +11,11 @@ import type { SchemaCache } from '../../schema/schema-cache.js'
 import { holds } from '../conditions.js'
 import { taggedVersions } from '../field-values.js'
 import {
+  lacksVersion,
   readHead,
   readLive,
+  versionParts,
+  versionsAtOnce,
   versionState,
   versionStates,
   type LiveHead,
@@ -162,8 +165,7 @@ async function create(
   const { after } = created
   validate(after, after.latest, input, rules, schema)
   // Versions of the deleted record can no longer be read; this write removes them.
-  const leftovers = before === undefined ? [] : versionRange(before.first, before.version)
-  const change = await removing(context, head, created, leftovers)
+  const change = await removing(context, head, created, before?.first, before?.version)
   return {
     status: 'CREATED',
     change,
@@ -225,8 +227,8 @@ async function remove(
   const keeps = undeleteMilliseconds > 0
   const after = deleteState(state, clock.now(), keeps)
   const event = { kind: 'deleted', fields: [], attributes } as const
-  const leftovers = keeps ? [] : versionRange(state.first, state.version - 1)
-  const change = await removing(context, head, { after, event }, leftovers)
+  const first = keeps ? 0 : state.first
+  const change = await removing(context, head, { after, event }, first, state.version - 1)
   return { status: 'DELETED', change, show, showStored: show }
 }
 
@@ -313,22 +315,26 @@ function changeOf(
   return { id, beforeBytes, before, after, versions, versionsBefore, event }
 }
 
-/** The change of a write that removes old versions. */
+/**
+ * The change of a write that removes the versions from `first` to `last`, by default none. Lost
+ * versions are removed with the others. `ERR_CORRUPTION` if all of one part are lost: the head of
+ * the record is wrong.
+ */
 export async function removing(
   context: TableContext,
   head: StoredHead,
   { after, event }: Pick<StateChange, 'after' | 'event'>,
-  removed: readonly number[],
+  first = 0,
+  last = 0,
 ): Promise<RecordChange> {
-  const versions = new Map(removed.map((version) => [version, undefined]))
-  const before = await versionStates(context, head.id, removed)
+  const before = new Map<number, VersionState>()
+  for (const part of first === 0 ? [] : versionParts(first, last)) {
+    const found = await versionStates(context, head.id, part)
+    if (found.size === 0 && part.length === versionsAtOnce) throw lacksVersion(head.id, part[0])
+    for (const [version, state] of found) before.set(version, state)
+  }
+  const versions = new Map([...before.keys()].map((version) => [version, undefined]))
   return changeOf(head, { after, versions, event }, before)
-}
-
-/** The versions from `first` to `last`; none if the record has no versions. */
-export function versionRange(first: number, last: number): number[] {
-  const count = first === 0 ? 0 : Math.max(0, last - first + 1)
-  return Array.from({ length: count }, (_, index) => first + index)
 }
 
 /** A write that changes nothing. */

@@ -14,7 +14,7 @@ import {
 import type { FieldCell, RecordState, VersionState } from '../record-state.js'
 import { checkVersion, type WriteResult } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import { removing, shower, unchanged, updating, versionRange } from './record-attempts.js'
+import { removing, shower, unchanged, updating } from './record-attempts.js'
 import { commit } from './commit.js'
 import { deleteState } from './record-change.js'
 import { commitWrite, retried } from './record-writer.js'
@@ -139,8 +139,7 @@ export async function pruneVersions(
   if (first <= state.first) return commitWrite(context, unchanged('UP_TO_DATE', show))
   const after = { ...state, occ: state.occ + 1, first }
   const event = { kind: 'updated', oldestVersion: first, fields: [] } as const
-  const dropped = versionRange(state.first, first - 1)
-  const change = await removing(context, head, { after, event }, dropped)
+  const change = await removing(context, head, { after, event }, state.first, first - 1)
   return commitWrite(context, { status: 'UPDATED', change, show, showStored: show })
 }
 
@@ -162,7 +161,7 @@ export async function undeleteRecord(context: TableContext, id: RecordId): Promi
     versionCreated: state.version === 0 ? undefined : state.version,
     fields: ordinals.map((ordinal) => schema.storedFieldAt(ordinal)),
   } as const
-  const change = await removing(context, head, { after, event }, [])
+  const change = await removing(context, head, { after, event })
   const show = shower(context, id, after)
   return commitWrite(context, { status: 'CREATED', change, show, showStored: show })
 }
@@ -175,8 +174,7 @@ export async function purgeRecord(context: TableContext, id: RecordId): Promise<
   if (context.clock.now() - state.modified <= context.undeleteMilliseconds) return false
   const after = deleteState(state, state.modified, false)
   const event = { kind: 'deleted', fields: [] } as const
-  const dropped = versionRange(state.first, state.version - 1)
-  const change = await removing(context, head, { after, event }, dropped)
+  const change = await removing(context, head, { after, event }, state.first, state.version - 1)
   try {
     await commit([{ context, change }])
     return true
