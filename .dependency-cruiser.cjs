@@ -156,6 +156,7 @@ const rooms = {
       'pieces',
       'qualified-name',
       'record-id',
+      'stored-cells',
       'thrown',
       'told',
       'value-kinds',

@@ -8,7 +8,7 @@
 import { checkBytes, checkFunction, checkObject, isText, shown } from '../../api/index.js'
 import { ByteReader } from '../bytes/byte-reader.js'
 import { ByteWriter } from '../bytes/byte-writer.js'
-import { invalidArgument } from './errors.js'
+import { corrupt, invalidArgument } from './errors.js'
 
 const userKind = 0
 const uuidKind = 1
@@ -127,6 +127,15 @@ export class RecordId {
       return readId(source)
     } catch (cause) {
       throw invalidArgument(`the bytes are no id of a record: ${(cause as Error).message}`)
+    }
+  }
+
+  /** The id in stored bytes. `ERR_CORRUPTION` for other bytes, named `what`. @internal */
+  static ofStored(bytes: Buffer | undefined, what: string): RecordId {
+    try {
+      return RecordId.fromBytes(bytes ?? Buffer.alloc(0))
+    } catch {
+      throw corrupt(`${what} has no id of a record: ${bytes?.toString('hex') ?? 'no cell'}`)
     }
   }
 

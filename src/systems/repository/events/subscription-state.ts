@@ -1,6 +1,7 @@
 /** The stored state of a subscription: its position, and its dead letters. */
-import type { Table } from '../../../api/index.js'
-import type { StoredEvent } from '../records/writes/commit.js'
+import type { Result, Table } from '../../../api/index.js'
+import { isStoredEvent, type StoredEvent } from '../records/writes/commit.js'
+import { damaged, hasMembers, placeOf, storedJson } from '../stored-cells.js'
 
 const positionColumn = 's:p'
 const replayColumn = 's:r'
@@ -67,7 +68,7 @@ export async function storedSubscriptions(table: Table): Promise<StoredSubscript
     const position = await state.position()
     if (position === undefined) continue
     const { sequence, replay } = position
-    const deadLetters = (await state.deadLetters()).length
+    const deadLetters = await state.deadLetterCount()
     found.push({ name, sequence, isReplaying: replay !== undefined, deadLetters })
   }
   return found
@@ -83,14 +84,17 @@ export class SubscriptionState {
     this.#name = name
   }
 
-  /** The stored position; undefined for a new subscription. */
+  /** The stored position; undefined for a new subscription. `ERR_CORRUPTION`. */
   async position(): Promise<SubscriptionPosition | undefined> {
     const columns = [positionColumn, replayColumn]
     const row = await this.#table.get({ row: this.#name, columns })
-    const sequence = row.value(positionColumn, 'int64')
-    const replay = row.value(replayColumn, 'utf8') ?? ''
-    if (sequence === undefined) return undefined
-    return { sequence: Number(sequence), replay: replay === '' ? undefined : placeOf(replay) }
+    const stored = row.value(positionColumn)
+    if (stored === undefined) return undefined
+    const sequence = stored.length === 8 ? Number(stored.readBigInt64BE()) : -1
+    if (sequence < 0 || !Number.isSafeInteger(sequence)) {
+      throw damaged(placeOf(row, positionColumn, 'the position of a subscription'))
+    }
+    return { sequence, replay: replayIn(row) }
   }
 
   async setPosition(sequence: number, replay?: ReplayPlace): Promise<void> {
@@ -105,20 +109,32 @@ export class SubscriptionState {
     await this.#table.put({ row: this.#deadRow(letter), cells, timestamp: 1 })
   }
 
-  /** The dead letters in the order of their writes. */
+  /** The dead letters in the order of their writes. `ERR_CORRUPTION`. */
   async deadLetters(): Promise<DeadLetter[]> {
-    const rows = await this.#table.scan({ prefix: `${this.#name}/` }).all()
-    return rows.map((row) => row.value(deadColumn, 'json') as DeadLetter)
+    const rows = await this.#deadRows()
+    return rows.map((row) => storedJson(row, deadColumn, 'a dead letter', isDeadLetter)!)
+  }
+
+  /** The number of dead letters, also of damaged ones. */
+  async deadLetterCount(): Promise<number> {
+    return (await this.#deadRows()).length
+  }
+
+  #deadRows(): Promise<Result[]> {
+    return this.#table.scan({ prefix: `${this.#name}/`, columns: [deadColumn] }).all()
   }
 
   async removeDeadLetter(letter: DeadLetter): Promise<void> {
-    const columns = [{ family: 's', qualifier: 'd', timestamp: 1 }]
-    await this.#table.delete({ row: this.#deadRow(letter), columns })
+    await this.#removeDead(this.#deadRow(letter))
+  }
+
+  async #removeDead(row: string | Buffer): Promise<void> {
+    await this.#table.delete({ row, columns: [{ family: 's', qualifier: 'd', timestamp: 1 }] })
   }
 
   /** Removes all rows of the subscription. */
   async remove(): Promise<void> {
-    for (const letter of await this.deadLetters()) await this.removeDeadLetter(letter)
+    for (const { row } of await this.#deadRows()) await this.#removeDead(row!)
     const columns = ['p', 'r'].map((qualifier) => ({ family: 's', qualifier, timestamp: 1 }))
     await this.#table.delete({ row: this.#name, columns })
   }
@@ -133,7 +149,16 @@ function replayText(replay: ReplayPlace | undefined): string {
   return replay === undefined ? '' : `${replay.table}/${replay.row.toString('hex')}`
 }
 
-function placeOf(text: string): ReplayPlace {
-  const slash = text.lastIndexOf('/')
-  return { table: text.slice(0, slash), row: Buffer.from(text.slice(slash + 1), 'hex') }
+/** The replay in progress of a row. `ERR_CORRUPTION`. */
+function replayIn(row: Result): ReplayPlace | undefined {
+  const text = row.value(replayColumn)?.toString('latin1') ?? ''
+  if (text === '') return undefined
+  const [, table, hex] = /^([^/]*)\/((?:[0-9a-f]{2})*)$/.exec(text) ?? []
+  if (table !== undefined) return { table, row: Buffer.from(hex, 'hex') }
+  throw damaged(placeOf(row, replayColumn, 'the position of a subscription'))
+}
+
+function isDeadLetter(value: unknown): value is DeadLetter {
+  const members = { sequence: 'number', isReplay: 'boolean', error: 'string', time: 'number' }
+  return hasMembers(value, members) && isStoredEvent((value as DeadLetter).event)
 }

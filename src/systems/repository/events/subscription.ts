@@ -25,7 +25,7 @@ import {
   type SettingsOf,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
-import type { StoredEvent } from '../records/writes/commit.js'
+import { isStoredEvent, type StoredEvent } from '../records/writes/commit.js'
 import { eventColumn, isEventColumn } from '../records/record-state.js'
 import {
   replayStart,
@@ -35,6 +35,7 @@ import {
   type SubscriptionPosition,
   type SubscriptionState,
 } from './subscription-state.js'
+import { jsonOf, storedJson } from '../stored-cells.js'
 import { errorOf } from '../thrown.js'
 
 /** Handles an event. The same event may be delivered more than once. */
@@ -255,7 +256,9 @@ export class Subscription {
       const events: StoredEvent[] = []
       for (const { table, family, qualifier, type, value } of cells) {
         if (type !== 'Put' || !isEventColumn(family, qualifier)) continue
-        if (isRecordTable(table)) events.push(JSON.parse(value.toString('utf8')) as StoredEvent)
+        if (!isRecordTable(table)) continue
+        const place = `the event of the write ${sequence} in ${table}`
+        events.push(jsonOf(value, place, isStoredEvent))
       }
       await this.#deliver({ sequence, place: undefined, left: events.length }, events)
       if (signal.aborted) return
@@ -275,7 +278,7 @@ export class Subscription {
       const span = isFirst ? { startRow: from.row, startInclusive: false } : {}
       for await (const row of database.table(name).scan({ columns: [eventColumn], ...span })) {
         if (this.#stop.signal.aborted) return false
-        const event = row.value(eventColumn, 'json') as StoredEvent
+        const event = storedJson(row, eventColumn, `the last event in ${name}`, isStoredEvent)!
         await this.#deliver({ sequence, place: { table: name, row: row.row! }, left: 1 }, [event])
       }
     }

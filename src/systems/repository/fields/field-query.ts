@@ -123,15 +123,13 @@ async function headsOf(
   { context, plan, filter, snapshot }: Reading,
   rows: readonly Result[],
 ): Promise<(FoundHead | undefined)[]> {
-  const gets = rows.map((row) => ({
-    row: row.value(indexColumn)!,
-    columns: [headColumn],
-    snapshot,
-  }))
+  const what = `a row of the index ${plan.index.name}`
+  const ids = rows.map((row) => RecordId.ofStored(row.value(indexColumn), what))
+  const gets = ids.map(({ bytes: row }) => ({ row, columns: [headColumn], snapshot }))
   const results = await context.table.getList(gets)
   return results.map((result, at) => {
     const bytes = result.value(headColumn)
-    const id = RecordId.fromBytes(gets[at].row)
+    const id = ids[at]
     if (bytes === undefined) throw corrupt(`an index has ${id.text}, which is no record`)
     if (filter === undefined && !plan.isMultiValued) return { id, bytes }
     const state = decodeHead(bytes, id)

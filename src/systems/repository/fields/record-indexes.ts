@@ -305,6 +305,6 @@ export class RecordIndexes {
 function rowsOfHead(context: TableContext, index: FieldIndex, row: Result): Entry[] {
   const head = row.value(headColumn)
   if (head === undefined) return []
-  const id = RecordId.fromBytes(row.row!)
+  const id = RecordId.ofStored(row.row, `a row of ${context.keyText}`)
   return indexRows(context, index, id, decodeHead(head, id))
 }

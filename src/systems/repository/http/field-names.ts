@@ -3,6 +3,7 @@
  * so renaming a field type changes no permission, not even after a restart of the server.
  */
 import type { RepositoryManager } from '../index.js'
+import { areTexts, hasMembers, storedJson } from '../stored-cells.js'
 import type { Principal } from '../../../http/access.js'
 
 /** The stored bindings: the ids of each name, and the ordinal of the last field type examined. */
@@ -72,7 +73,7 @@ export class FieldNames {
     const { database, tablePrefix } = this.#manager.parts
     await database.admin.ensureTable(`${tablePrefix}.access`, { families: { [family]: {} } })
     const found = await database.table(`${tablePrefix}.access`).get({ row, columns: [column] })
-    const stored = found.value(column, 'json') as StoredNames | undefined
+    const stored = storedJson(found, column, 'the fields in the rules of principals', areNames)
     for (const [name, ids] of Object.entries(stored?.names ?? {})) this.#ids.set(name, new Set(ids))
     this.#through = stored?.through ?? 0
     return this
@@ -104,6 +105,11 @@ export class FieldNames {
       throw error
     }
   }
+}
+
+function areNames(value: unknown): value is StoredNames {
+  if (!hasMembers(value, { names: 'object', through: 'number' })) return false
+  return Object.values((value as StoredNames).names).every(areTexts)
 }
 
 /** Whether a name in a rule matches the name of a field type. */

@@ -1,6 +1,7 @@
 /** Definitions of indexes: their stored form, and changes that are conditional on the version. */
-import type { Database, OptionsOf, Table } from '../../../api/index.js'
+import type { Database, OptionsOf, Result, Table } from '../../../api/index.js'
 import { repositoryError, type RepositoryError } from '../errors.js'
+import { hasMembers, storedJson } from '../stored-cells.js'
 import type { StoredNames } from './definition/bound-names.js'
 import type { IndexConfiguration } from './definition/configuration.js'
 import type { buildOptions, IncrementalState } from './index-arguments.js'
@@ -103,13 +104,19 @@ export class IndexDefinitions {
     await this.#database.admin.ensureTable(this.#name, { families })
   }
 
-  /** All definitions, by name. */
+  /** All definitions, by name. `ERR_CORRUPTION`. */
   async list(): Promise<IndexDefinition[]> {
     const rows = await this.#table.scan({ columns: [definitionColumn] }).all()
-    return rows.map((row) => row.value(definitionColumn, 'json') as IndexDefinition)
+    return rows.map(definitionIn)
   }
 
-  /** The definition of a name. `ERR_INDEX_NOT_FOUND`. */
+  /** The names of all indexes, also of those whose definitions are damaged. */
+  async names(): Promise<string[]> {
+    const rows = await this.#table.scan({ columns: [definitionColumn] }).all()
+    return rows.map(({ row }) => row!.toString('utf8'))
+  }
+
+  /** The definition of a name. `ERR_INDEX_NOT_FOUND`, `ERR_CORRUPTION`. */
   async get(name: string): Promise<IndexDefinition> {
     return (await this.#read(name)).definition
   }
@@ -143,7 +150,7 @@ export class IndexDefinitions {
   /** The checkpoint of a build; undefined if none is stored. */
   async progress(name: string): Promise<unknown> {
     const row = await this.#table.get({ row: name, columns: [progressColumn] })
-    return row.value(progressColumn, 'json')
+    return storedJson(row, progressColumn, `the progress of a build of ${name}`, isProgress)
   }
 
   /** Stores the checkpoint of a build, or removes it. */
@@ -171,7 +178,7 @@ export class IndexDefinitions {
     const row = await this.#table.get({ row: name, columns: [definitionColumn] })
     const bytes = row.value(definitionColumn)
     if (bytes === undefined) throw indexNotFound(name)
-    return { bytes, definition: row.value(definitionColumn, 'json') as IndexDefinition }
+    return { bytes, definition: definitionIn(row) }
   }
 
   /** Stores a definition in place of the one with these bytes; false if that is stored no more. */
@@ -180,4 +187,21 @@ export class IndexDefinitions {
     const put = { cells: { [definitionColumn]: JSON.stringify(definition) }, timestamp: 1 }
     return (await this.#table.checkAndMutate(check, { put })).success
   }
+}
+
+function definitionIn(row: Result): IndexDefinition {
+  return storedJson(row, definitionColumn, 'the definition of an index', isDefinition)!
+}
+
+function isDefinition(value: unknown): value is IndexDefinition {
+  const texts = { name: 'string', repository: 'string', state: 'string', incremental: 'string' }
+  const members = { version: 'number', build: 'string', configuration: 'object' }
+  return hasMembers(value, { ...texts, ...members, defaultBuild: 'object' })
+}
+
+function isProgress(value: unknown): value is object {
+  const numbers = { started: 'number', records: 'number', failed: 'number' }
+  if (!hasMembers(value, { ...numbers, arguments: 'object', ranges: 'array' })) return false
+  const { ranges } = value as { readonly ranges: readonly unknown[] }
+  return ranges.every((range) => hasMembers(range, { table: 'string' }))
 }

@@ -5,12 +5,13 @@
  */
 import type { AtomicMutation, Database, Table } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
-import type { StoredSources } from './definition/field-sources.js'
+import { isStoredSources, type StoredSources } from './definition/field-sources.js'
 import type { VariantPattern } from './definition/patterns.js'
 import { forgetDrop, notedDrops } from '../manager/dropped-tables.js'
 import type { FailedExtraction } from './documents/content-extraction.js'
 import { terminated } from '../../../comfort/keys/key-parts.js'
 import { placeBytes, readPlace } from '../links/link-rows.js'
+import { hasMembers, storedJson } from '../stored-cells.js'
 
 /** The family of the tables of indexes. */
 export const indexFamily = 'x'
@@ -138,7 +139,7 @@ export class IndexRows {
   /** The entries of a record; undefined if the index has none. */
   async entries(place: Place): Promise<IndexEntries | undefined> {
     const row = await this.#table.get({ row: placeRow(kinds.entry, place), columns: [valueColumn] })
-    return row.value(valueColumn, 'json') as IndexEntries | undefined
+    return storedJson(row, valueColumn, 'the entries of a record in an index', areEntries)
   }
 
   /**
@@ -173,7 +174,7 @@ export class IndexRows {
       master === undefined
         ? Buffer.concat([kinds.backward, terminated(Buffer.from(table))])
         : placeRow(kinds.backward, { table, id: master })
-    return (await this.#values<readonly Dependant[]>(prefix)).flat()
+    return (await this.#values(prefix, areDependants)).flat()
   }
 
   /** Records with entries: all, or those of a table. */
@@ -217,19 +218,20 @@ export class IndexRows {
 
   /** Refused documents, by key. */
   refused(): Promise<RefusedDocument[]> {
-    return this.#values(kinds.refused)
+    return this.#values(kinds.refused, isRefused)
   }
 
   /** Documents that lack the text of blobs, in the order of their records; default all of them. */
   extractionFailures(limit?: number): Promise<ExtractionFailure[]> {
-    return this.#values(kinds.failure, limit)
+    return this.#values(kinds.failure, isFailure, limit)
   }
 
   /** The sources of each field of documents. */
   async sources(): Promise<[name: string, StoredSources][]> {
     const rows = await this.#table.scan({ prefix: kinds.sources }).all()
     return rows.map((row) => {
-      return [row.row!.toString('utf8', 1), row.value(valueColumn, 'json') as StoredSources]
+      const sources = storedJson(row, valueColumn, 'the sources of a field', isStoredSources)!
+      return [row.row!.toString('utf8', 1), sources]
     })
   }
 
@@ -273,9 +275,13 @@ export class IndexRows {
     return this.#database.table(this.#name)
   }
 
-  async #values<T>(prefix: Buffer, limit?: number): Promise<T[]> {
+  async #values<T>(
+    prefix: Buffer,
+    isOne: (value: unknown) => value is T,
+    limit?: number,
+  ): Promise<T[]> {
     const rows = await this.#table.scan({ prefix, limit }).all()
-    return rows.map((row) => row.value(valueColumn, 'json') as T)
+    return rows.map((row) => storedJson(row, valueColumn, 'a row of an index', isOne)!)
   }
 
   async #put(kind: Buffer, key: string, value: unknown): Promise<void> {
@@ -316,4 +322,32 @@ function derivedValues(
     }
   }
   return new Map<string, ExtractionFailure | Dependant[]>([...rows, ...failed])
+}
+
+const ofRecord = { table: 'string', id: 'string' }
+
+function areEntries(value: unknown): value is IndexEntries {
+  if (!hasMembers(value, {})) return false
+  return Object.values(value as object).every((entry: unknown) => {
+    const members = { version: 'number', hasDocument: 'boolean', dependencies: 'array' }
+    return hasMembers(entry, members) && (entry as IndexEntry).dependencies.every(isDependency)
+  })
+}
+
+function isDependency(value: unknown): boolean {
+  const members = { table: 'string', master: 'string', pattern: 'object', fields: 'array' }
+  return hasMembers(value, members)
+}
+
+function areDependants(value: unknown): value is readonly Dependant[] {
+  const members = { ...ofRecord, tag: 'string', pattern: 'object', fields: 'array' }
+  return Array.isArray(value) && value.every((each) => hasMembers(each, members))
+}
+
+function isRefused(value: unknown): value is RefusedDocument {
+  return hasMembers(value, { ...ofRecord, key: 'string', reason: 'string', time: 'number' })
+}
+
+function isFailure(value: unknown): value is ExtractionFailure {
+  return hasMembers(value, { ...ofRecord, key: 'string', blobs: 'array' })
 }

@@ -71,14 +71,15 @@ export class SearchIndexes {
     checkMethods(manager, 'the manager of repositories', ['subscribe', 'observeDrops'])
     const indexes = new SearchIndexes(manager, openOptions.read(options))
     await indexes.#definitions.create()
-    for (const definition of await indexes.#definitions.list()) {
-      const isGone = !manager.listRepositories().includes(definition.repository)
-      const isDropped = definition.state === 'DELETE_REQUESTED' || isGone
+    for (const name of await indexes.#definitions.names()) {
       try {
+        const definition = await indexes.#definitions.get(name)
+        const isGone = !manager.listRepositories().includes(definition.repository)
+        const isDropped = definition.state === 'DELETE_REQUESTED' || isGone
         await (isDropped ? indexes.#drop(definition) : indexes.#start(definition))
       } catch (error) {
-        // An unreachable search server must not affect the other indexes.
-        indexes.#failures.set(definition.name, errorOf(error))
+        // An unreachable search server or a damaged definition must not affect the other indexes.
+        indexes.#failures.set(name, errorOf(error))
       }
     }
     return indexes

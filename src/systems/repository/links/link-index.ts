@@ -155,7 +155,7 @@ export class LinkIndex {
       const link = parseLinkRow(row!)
       const other = direction === 'forward' ? link.target : link.source
       const [repository, name] = other.table.split('/')
-      const { name: fieldName = '' } = schema.fieldAt(link.field) ?? {}
+      const { name: fieldName } = schema.storedFieldAt(link.field)
       return { repository, table: name, id: other.id, field: fieldName }
     })
   }

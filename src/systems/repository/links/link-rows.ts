@@ -3,6 +3,7 @@
  * version tag: one by its source, one by its target.
  */
 import { readTerminated, terminated, type KeyReader } from '../../../comfort/keys/key-parts.js'
+import { corrupt } from '../errors.js'
 import { RecordId } from '../record-id.js'
 
 /** A record of any table. */
@@ -61,11 +62,12 @@ export function linkRows({ source, target, tag, field }: IndexedLink): [Buffer, 
   ]
 }
 
-/** Decodes a row of either direction. */
+/** Decodes a row of either direction. `ERR_CORRUPTION`. */
 export function parseLinkRow(row: Buffer): IndexedLink {
   const reader = { source: row, at: 1 }
   const near = readPlace(reader)
   const { at } = reader
+  if (row.length < at + 8) throw damagedRow(row)
   reader.at += 8
   const far = readPlace(reader)
   const isForward = row[0] === forward
@@ -77,8 +79,14 @@ export function parseLinkRow(row: Buffer): IndexedLink {
   }
 }
 
-/** Reads a record from a row, and moves behind it. */
+/** Reads a record from a row, and moves behind it. `ERR_CORRUPTION`. */
 export function readPlace(reader: KeyReader): RecordPlace {
-  const table = readTerminated(reader)!.toString('utf8')
-  return { table, id: RecordId.fromBytes(readTerminated(reader)!) }
+  const table = readTerminated(reader)
+  const id = table && readTerminated(reader)
+  if (id === undefined) throw damagedRow(reader.source)
+  return { table: table!.toString('utf8'), id: RecordId.ofStored(id, 'a row of an index') }
+}
+
+function damagedRow(row: Buffer): Error {
+  return corrupt(`a row of an index leads to no record: ${row.toString('hex')}`)
 }

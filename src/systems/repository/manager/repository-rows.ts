@@ -4,6 +4,7 @@
  */
 import { shown, type AtomicMutation, type Database } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
+import { damaged, placeOf } from '../stored-cells.js'
 
 /** State of a repository or a record table. */
 export type LifeState = 'ACTIVE' | 'DELETE_REQUESTED'
@@ -62,12 +63,17 @@ export class RepositoryRows {
     this.#table = table
   }
 
-  /** All repositories and record tables; `table` is undefined for a repository. */
+  /**
+   * All repositories and record tables; `table` is undefined for a repository. `ERR_CORRUPTION`
+   * for a state that no writer has written.
+   */
   async list(): Promise<{ repository: string; table: string | undefined; state: LifeState }[]> {
     const rows = await this.#database.table(this.#table).scan().all()
     return rows.map((row) => {
       const [repository, table] = row.row!.toString('utf8').split('/') as [string, string?]
-      return { repository, table, state: row.value(column, 'utf8') as LifeState }
+      const state = row.value(column)?.toString('latin1')
+      if (state === 'ACTIVE' || state === 'DELETE_REQUESTED') return { repository, table, state }
+      throw damaged(placeOf(row, column, 'the state of a repository or record table'))
     })
   }
 

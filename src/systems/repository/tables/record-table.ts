@@ -220,7 +220,13 @@ export class RecordTable extends RecordReader {
     let count = 0
     const columns = [headColumn]
     for await (const row of this.context.table.scan({ columns, ...(signal && { signal }) })) {
-      if (await purgeRecord(this.context, RecordId.fromBytes(row.row!))) count++
+      if (
+        await purgeRecord(
+          this.context,
+          RecordId.ofStored(row.row, `a row of ${this.context.keyText}`),
+        )
+      )
+        count++
     }
     return count
   }

@@ -5,6 +5,7 @@
  * embedded records, are noted with each document. Fields are identified by id, so a renamed field
  * gains no permission.
  */
+import { areTexts, hasMembers } from '../../stored-cells.js'
 import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
@@ -26,6 +27,13 @@ export interface FieldSources {
 
 /** {@link FieldSources} in JSON. */
 export type StoredSources = ReturnType<SourceSet['toJSON']>
+
+/** Whether JSON is the stored form of sources. */
+export function isStoredSources(value: unknown): value is StoredSources {
+  if (!hasMembers(value, { followsLinks: 'boolean', isFunction: 'boolean' })) return false
+  const { own, linked } = value as Readonly<Record<string, unknown>>
+  return areTexts(own) && areTexts(linked)
+}
 
 /** The content of a set of sources; absent parts are empty. */
 type SourcesInput = {

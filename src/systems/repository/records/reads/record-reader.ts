@@ -178,7 +178,7 @@ export abstract class RecordReader {
     const found: RecordId[] = []
     const scan = this.context.table.scan({ prefix: master.bytes, columns: [headColumn] })
     for await (const row of scan) {
-      const id = RecordId.fromBytes(row.row!)
+      const id = RecordId.ofStored(row.row, `a row of ${this.context.keyText}`)
       // Other ids of users may begin with the same bytes.
       if (!id.master.equals(master)) continue
       if (!headerIn(id, row.value(headColumn)!).isDeleted) found.push(id)

@@ -73,6 +73,7 @@ async function* scanned(
   wanted: WantedFields,
 ): AsyncGenerator<StoredRecord, void> {
   const rows = context.table.scan(scan)
+  const what = `a row of ${context.keyText}`
   let left = limit
   // Rows are read in batches, because a promise for each row costs more than the row.
   let batchRows = Math.min(rowsFirst, left)
@@ -85,7 +86,7 @@ async function* scanned(
         const key = row.row!
         if (isBehind(key, filter?.rowPrefix)) return
         const bytes = row.value(headColumn)!
-        const id = RecordId.fromBytes(key)
+        const id = RecordId.ofStored(key, what)
         if (isDeletedHead(bytes, id)) continue
         if (filter?.test(id, decodeHead(bytes, id)) === false) continue
         yield viewOf(context, id, bytes, wanted)

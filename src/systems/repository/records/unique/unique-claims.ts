@@ -95,7 +95,7 @@ export class UniqueClaims {
     const wantedOf = (row: Result): Wanted[] => {
       const head = row.value(headColumn)
       if (head === undefined) return []
-      const id = RecordId.fromBytes(row.row!)
+      const id = RecordId.ofStored(row.row, `a row of ${context.keyText}`)
       const state = decodeHead(head, id)
       if (state.isDeleted || state.type.ordinal !== ordinal) return []
       return fields.flatMap((field) => {

@@ -92,7 +92,7 @@ export async function claimChecks(
   const { indexTable, table } = context
   const check = { table: indexTable, row, column: indexColumn, equals: owner ?? null }
   if (owner === undefined || owner.equals(id.bytes)) return [check]
-  const other = RecordId.fromBytes(owner)
+  const other = RecordId.ofStored(owner, `a unique value of ${field.name}`)
   const { isStale, head } = await ownerOf(context, row, other)
   if (!isStale) throw notUnique(field, id.text, other.text)
   return [check, { table, row: owner, column: headColumn, equals: head ?? null }]

@@ -13,6 +13,7 @@ import {
 } from '../../../../api/index.js'
 import { concurrentUpdate, repositoryError } from '../../errors.js'
 import { isVersionTag } from '../../qualified-name.js'
+import { hasMembers } from '../../stored-cells.js'
 import type { RecordId } from '../../record-id.js'
 import type { RecordChange } from './record-change.js'
 import {
@@ -77,6 +78,12 @@ export interface StoredEvent {
   readonly versionTags?: readonly string[] | undefined
   /** Texts that the writer gave the event. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
+}
+
+/** Whether JSON is an event that a write made. */
+export function isStoredEvent(value: unknown): value is StoredEvent {
+  const texts = { type: 'string', repository: 'string', table: 'string', id: 'string' }
+  return hasMembers(value, { ...texts, updatedFields: 'array' })
 }
 
 /** The JSON of a {@link StoredEvent}, concatenated, because every write makes one. */
