@@ -46,7 +46,7 @@ export const RepositoryErrorCode = {
   blobNotFound: 'ERR_BLOB_NOT_FOUND',
   /** The field holds no blobs, or the key of a blob cannot be read. */
   blob: 'ERR_BLOB',
-  /** The bytes of a blob do not match its checksum or its size. */
+  /** The bytes of a blob do not match its checksum or its size, or its state is lost. */
   blobDamaged: 'ERR_BLOB_DAMAGED',
   /** The store of a blob did not answer, or refused the call, which may be repeated. */
   blobStore: 'ERR_BLOB_STORE',

@@ -62,7 +62,7 @@ function nextState(
   stored: Buffer | undefined,
   time: number,
 ): BlobState | undefined {
-  const before = stored === undefined ? undefined : decodeState(stored)
+  const before = stored === undefined ? undefined : decodeState(stored, references[0].key)
   let owner = before?.owner
   let count = before?.references ?? 0
   for (const { changed, field, delta, wasThere, key, newSizes } of references) {

@@ -60,9 +60,9 @@ export function encodeState(state: BlobState): Buffer {
   return writer.finish()
 }
 
-/** Decodes a state. `ERR_CORRUPTION`. */
-export function decodeState(bytes: Buffer): BlobState {
-  const reader = new ByteReader(bytes, 'the state of a blob')
+/** Decodes the state of a blob. `ERR_CORRUPTION` names the key of the blob. */
+export function decodeState(bytes: Buffer, key: Buffer): BlobState {
+  const reader = new ByteReader(bytes, `the state of the blob ${key.toString('hex')}`)
   const kind = kinds.at(reader.byte())
   if (kind === undefined) throw reader.failure('there is no such kind')
   const [time, size, checksum, references] = [

@@ -171,7 +171,8 @@ export class Blobs {
 
   /**
    * Removes dead blobs, and blobs without a record that are older than the given age: uploads that
-   * no record took, or that did not finish. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`.
+   * no record took, or that did not finish. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`,
+   * `ERR_CORRUPTION` for a state that is damaged, after all others.
    */
   async sweep(options: SweepOptions = {}): Promise<SweepCounts> {
     const { ageMillisecondsMin, signal } = sweepOptions.read(options)
@@ -248,18 +249,30 @@ export class Blobs {
     return states
   }
 
-  /** The state of every blob outside records, by key. */
+  /**
+   * The state of every blob outside records, by key. `ERR_CORRUPTION` for a damaged state follows
+   * the others, so that it does not keep their bytes for ever.
+   */
   async *#all(signal?: AbortSignal): AsyncGenerator<readonly [key: Buffer, state: BlobState]> {
     const options = { columns: [stateColumn], ...(signal && { signal }) }
+    const damaged: unknown[] = []
     for await (const row of this.#parts.table.scan(options)) {
-      yield [row.row!, decodeState(row.value(stateColumn)!)]
+      let state: BlobState
+      try {
+        state = decodeState(row.value(stateColumn)!, row.row!)
+      } catch (error) {
+        damaged.push(error)
+        continue
+      }
+      yield [row.row!, state]
     }
+    if (damaged.length > 0) throw damaged[0]
   }
 
   async #state(key: Buffer): Promise<BlobState | undefined> {
     const row = await this.#parts.table.get({ row: key, columns: [stateColumn] })
     const stored = row.value(stateColumn)
-    return stored === undefined ? undefined : decodeState(stored)
+    return stored === undefined ? undefined : decodeState(stored, key)
   }
 
   async #write(

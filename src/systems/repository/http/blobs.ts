@@ -96,7 +96,9 @@ async function downloadBlob(call: Call): Promise<Readable | undefined> {
   const { version } = call
   const place = { indexes: indexesOf(call.text('indexes')), version }
   const blob = await table.blob(call.id, field, place)
-  const checksum = await call.manager.blobs.checksum(blob)
+  const checksum = await call.manager.blobs.checksum(blob).catch(async (error: unknown) => {
+    throw await table.blobError(error, call.id, field, place, blob)
+  })
   const { reply } = call
   const tag = `"${checksum.toString('hex')}"`
   void reply

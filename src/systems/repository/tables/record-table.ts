@@ -12,9 +12,9 @@ import {
   type OptionsOf,
 } from '../../../api/index.js'
 import { blobAt } from '../blobs/blob-references.js'
-import type { ByteRange } from '../blobs/blob-store.js'
+import { blobDamaged, type ByteRange } from '../blobs/blob-store.js'
 import type { Blobs } from '../blobs/blobs.js'
-import { invalidArgument } from '../errors.js'
+import { hasCode, invalidArgument } from '../errors.js'
 import type { TableIndexes } from '../fields/field-index.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
@@ -152,12 +152,42 @@ export class RecordTable extends RecordReader {
   /**
    * A blob in a field, with its bytes in pieces. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`,
    * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_FIELD_NOT_FOUND`, `ERR_BLOB` for a field without blobs,
-   * `ERR_BLOB_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
+   * `ERR_BLOB_NOT_FOUND`, `ERR_BLOB_DAMAGED`, `ERR_INVALID_ARGUMENT`.
    */
   async readBlob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<BlobContent> {
     const { range } = placeOptions.read(place)
     const blob = await this.blob(id, field, place)
-    return { blob, bytes: this.#blobs.read(blob, range) }
+    return { blob, bytes: this.#bytesOf(id, field, place, blob, range) }
+  }
+
+  async *#bytesOf(
+    id: RecordIdLike,
+    field: string,
+    place: BlobPlace,
+    blob: Blob,
+    range: ByteRange | undefined,
+  ): AsyncGenerator<Buffer, void> {
+    try {
+      yield* this.#blobs.read(blob, range)
+    } catch (error) {
+      throw await this.blobError(error, id, field, place, blob)
+    }
+  }
+
+  /**
+   * The error of a read of a blob: `ERR_BLOB_DAMAGED` in place of `ERR_BLOB_NOT_FOUND` if the
+   * record still has the blob, so that no write has removed it. @internal
+   */
+  async blobError(
+    error: unknown,
+    id: RecordIdLike,
+    field: string,
+    place: BlobPlace,
+    blob: Blob,
+  ): Promise<unknown> {
+    if (!hasCode(error, 'blobNotFound')) return error
+    const now = await this.blob(id, field, place).catch(() => undefined)
+    return now?.key.equals(blob.key) === true ? blobDamaged('its state is lost') : error
   }
 
   /**

@@ -81,8 +81,12 @@ const blobType = valueType<Blob>('BLOB', {
     const key = Buffer.from(reader.bytes())
     const mediaType = reader.text()
     const size = reader.varint()
-    const hasName = reader.byte() === 1
-    return { key, mediaType, size, ...(hasName ? { name: reader.text() } : {}) }
+    const hasName = reader.byte()
+    if (hasName > 1) throw reader.failure(`${hasName} is no boolean`)
+    const name = hasName === 1 ? reader.text() : undefined
+    const blob = readBlob({ key, mediaType, size, name })
+    if (blob === undefined) throw reader.failure('a blob has no such key, media type or size')
+    return blob
   },
   toJson: ({ key, ...described }) => ({ value: key.toString('base64url'), ...described }),
   fromJson: (json) => {
