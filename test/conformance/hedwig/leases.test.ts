@@ -122,7 +122,11 @@ onEachBackend('a hub lives while it renews', async (t, group) => {
   await b.setLoad(4)
   t.strictSame(await registry.chooseLeastLoaded(), a.hub)
   timer.advance(99)
-  await Promise.all([a.renew(), a.setLoad(9), a.renew()])
+  // A load that cannot be stored takes no renewal along that would share its write.
+  const refused = [-1, 0.5, NaN].map((load) => {
+    return fails(t, a.setLoad(load), { code: 'ERR_INVALID_ARGUMENT' })
+  })
+  await Promise.all([a.renew(), ...refused, a.setLoad(9), a.renew()])
   timer.advance(1)
   t.ok(await other.isAlive(a.hub))
   t.notOk(await registry.isAlive(b.hub), 'its lease has ended')

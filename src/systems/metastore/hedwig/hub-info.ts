@@ -29,10 +29,10 @@ export function copyOfHub(hub: HubInfoData): HubInfoData {
   return readArguments(() => ({ ...checkObject(hub, 'a hub') }))
 }
 
-/** Checks a load of a hub. `ERR_INVALID_ARGUMENT` unless it is an integer. */
+/** Checks a load of a hub. `ERR_INVALID_ARGUMENT` unless it is a number of topics. */
 export function checkLoad(topics: number): void {
-  if (Number.isSafeInteger(topics)) return
-  throw invalidRecord(`a load is an integer, not ${shown(topics)}`)
+  if (Number.isSafeInteger(topics) && topics >= 0) return
+  throw invalidRecord(`a load is a number of topics, not ${shown(topics)}`)
 }
 
 /** Whether two records name the same incarnation of the same hub. */

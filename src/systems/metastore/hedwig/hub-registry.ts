@@ -28,7 +28,7 @@ export interface HubRegistration {
   isHeld(): boolean
   /** Calls `listener` synchronously when the registration ends; immediately if it has ended. */
   onLost(listener: () => void): void
-  /** Reports the number of topics that the hub owns. */
+  /** Reports the number of topics that the hub owns. `ERR_INVALID_ARGUMENT` for any other value. */
   setLoad(topics: number): Promise<void>
   /** Ends the registration, immediately for this hub, and removes the hub from the registry. */
   unregister(): Promise<void>
