@@ -1,4 +1,5 @@
 /** Reads the parts of a stored value. Malformed bytes are corruption, never a wrong value. */
+import { isUtf8 } from 'node:buffer'
 import { CellarError, ErrorCode } from '../../api/index.js'
 
 /** Texts of a value up to this size are slices of one string of the whole value. */
@@ -114,6 +115,7 @@ export class ByteReader {
     const bytes = this.#bytes
     // Decoding a string calls native code; a slice of an existing string does not.
     if (bytes.length > sharedTextBytesMax || !isAscii(bytes, start, this.#at)) {
+      if (!isUtf8(bytes.subarray(start, this.#at))) throw this.failure('a text is not UTF-8')
       return bytes.toString('utf8', start, this.#at)
     }
     this.#whole ??= bytes.toString('latin1')

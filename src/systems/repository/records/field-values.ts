@@ -21,9 +21,12 @@ export function encodeField(field: FieldType, value: unknown, schema: SchemaCach
   return writer.finish()
 }
 
-/** Decodes a value. */
+/** Decodes a value. `ERR_CORRUPTION`. */
 export function decodeField(field: FieldType, bytes: Buffer, schema: SchemaCache): unknown {
-  return field.type.read(new ByteReader(bytes, field.name), schema)
+  const reader = new ByteReader(bytes, field.name)
+  const value = field.type.read(reader, schema)
+  reader.finish()
+  return value
 }
 
 /** The option of an operator: `stored operator value`. */

@@ -177,8 +177,10 @@ function readRecord(reader: ByteReader, schema: ValueSchema): EmbeddedRecord {
   for (let left = reader.count(); left > 0; left--) {
     const field = schema.fieldAt(reader.varint())
     if (field === undefined) throw reader.failure('a field type does not exist')
-    reader.varint()
+    const length = reader.varint()
+    const left = reader.left - length
     fields[field.name] = field.type.read(reader, schema)
+    if (reader.left !== left) throw reader.failure(`${field.name} has not ${length} bytes`)
   }
   return { type: type.name, fields }
 }

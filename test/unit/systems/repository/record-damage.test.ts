@@ -110,3 +110,28 @@ void t.test('damage names its record, in scans too', async (t) => {
     await t.rejects(table.update({ id, fields: { [name]: '4' } }), expected)
   }
 })
+
+void t.test('a damaged value is no other text, and takes no bytes of its neighbours', async (t) => {
+  const { table } = await open(t)
+  const value = 'über alles'
+  await table.update({ id, fields: { [name]: value, '{n}note': 'a note' } })
+  const raw = table.context.table
+  const head = (await raw.get({ row })).value(headColumn)!
+  const at = head.indexOf(value)
+  const changes: [number, number, string][] = [
+    [at, 0xff, 'no UTF-8'],
+    [at + 1, 0x41, 'a lead byte alone'],
+    [at - 1, Buffer.byteLength(value) - 1, 'a text that is shorter than its value'],
+    [at - 1, Buffer.byteLength(value) + 1, 'a text that is longer than its value'],
+  ]
+  for (const [place, byte, what] of changes) {
+    const damaged = Buffer.from(head)
+    damaged[place] = byte
+    await raw.put({ row, cells: { [headColumn]: damaged }, timestamp: 1 })
+    const expected = { code: 'ERR_CORRUPTION', message: /the record USER.a is damaged/ }
+    await t.rejects(table.read(id), expected, what)
+    await t.rejects(table.diff(id, 3, 4), { code: 'ERR_CORRUPTION' }, what)
+    const filter = { field: name, operator: 'GREATER', value: 'a' } as const
+    await t.rejects(table.scan({ filter }).next(), { code: 'ERR_CORRUPTION' }, what)
+  }
+})

@@ -87,7 +87,9 @@ function collect(
       continue
     }
     const field = schema.storedFieldAt(ordinal)
+    const left = reader.left - length
     fields[field.name] = field.type.read(reader, schema)
+    if (reader.left !== left) throw reader.failure(`${field.name} has not ${length} bytes`)
     const metadataLength = reader.varint()
     if (metadataLength > 0) metadata[field.name] = decodeMetadata(reader.raw(metadataLength))
   }
