@@ -1,6 +1,6 @@
 /**
- * One running scan. It fixes its read point and its sources at the start and keeps them until its
- * close. So writes, flushes and compactions do not change its results.
+ * One running scan. It fixes its read point, its time and its sources at the start and keeps them
+ * until its close. So writes, flushes, compactions and pauses do not change its results.
  *
  * Rows are prefetched, in growing numbers, if that cannot be observed: without a filter, without
  * cutting of rows, and with a read point. Results are made of the rows one by one. An error of a
@@ -117,7 +117,8 @@ export class ScanSession implements MemtableUser {
     this.versionSet = tableParts.versions
     const parts = pool.acquire()
     const { collector, moment } = parts
-    moment.renew(time)
+    // As of now, not of the first cell with a TTL: that one may come after any pause of the caller.
+    moment.renew(time ?? tableParts.clock.now())
     if (tableParts.readPoints.hold(readPoint)) this.heldReadPoint = readPoint
     const { filter } = read
     const isWhole = filter === undefined && batch < 0 && bytesMax === Infinity
