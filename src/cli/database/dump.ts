@@ -85,7 +85,7 @@ const cellsPerBatch = 500
 
 /**
  * Puts the cells of a dump into a table, which is created as it was if it is absent. Loading a dump
- * twice leaves the same cells.
+ * twice leaves the same cells. Of several dumps in one file each goes to its own table.
  */
 export async function load(source: string, words: LoadWords): Promise<void> {
   const stream = source === '-' ? process.stdin : createReadStream(source)
@@ -100,11 +100,11 @@ export async function load(source: string, words: LoadWords): Promise<void> {
       progress.show(() => `${run.cells} cells`)
     }
     await run.flush()
-    return { table: run.tableName, cells: run.cells }
+    return { tables: [...run.tables], cells: run.cells }
   }).finally(() => progress.end())
   const output = new Output(words.json === true)
   if (output.json) await output.value(loaded)
-  else await output.line(`${loaded.cells} cells in ${loaded.table ?? 'no table'}`)
+  else await output.line(`${loaded.cells} cells in ${loaded.tables.join(', ') || 'no table'}`)
 }
 
 /** The text of a file. `ERR_INVALID_ARGUMENT` for bytes that are no UTF-8, which would be lost. */
@@ -122,6 +122,8 @@ async function* textOf(stream: AsyncIterable<Buffer>): AsyncGenerator<string, vo
 }
 
 class Loading {
+  /** The tables of the dumps, in their order. */
+  readonly tables = new Set<string>()
   cells = 0
   private readonly database: Database
   private readonly wanted: string | undefined
@@ -131,21 +133,23 @@ class Loading {
   constructor(database: Database, wanted: string | undefined) {
     this.database = database
     this.wanted = wanted
-    if (wanted !== undefined && database.hasTable(wanted)) this.table = database.table(wanted)
+    if (wanted !== undefined && database.hasTable(wanted)) this.into(database.table(wanted))
   }
 
-  get tableName(): string | undefined {
-    return this.table?.name
+  private into(table: EmbeddedTable): void {
+    this.table = table
+    this.tables.add(table.name)
   }
 
   async take(line: DumpLine): Promise<void> {
     if ('table' in line) {
+      // The cells before this line are of the table before.
+      await this.flush()
       const { name, ...described } = line.table
       const { database } = this
       const target = this.wanted ?? name
-      this.table = database.hasTable(target)
-        ? database.table(target)
-        : await database.createTable(target, described)
+      const isThere = database.hasTable(target)
+      this.into(isThere ? database.table(target) : await database.createTable(target, described))
       return
     }
     this.puts.push(putOf(line))

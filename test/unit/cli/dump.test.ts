@@ -99,6 +99,27 @@ void t.test('text that is no dump is refused with its line', async (t) => {
   t.equal((await cellar('count', 't', '-d', target)).out, '0\n')
 })
 
+void t.test('of several dumps in one file each goes to its own table', async (t) => {
+  const source = join(home, 'several')
+  const database = await Database.open(source)
+  for (const name of ['first', 'second']) {
+    const table = await database.createTable(name, { families: { f: {} } })
+    await table.put({ row: `of ${name}`, cells: { 'f:q': 'x' } })
+  }
+  await database.close()
+  const dumps = ['first', 'second'].map((name) => cellar('dump', name, '-d', source))
+  const file = join(home, 'several.json')
+  writeFileSync(file, (await Promise.all(dumps)).map(({ out }) => out).join(''))
+  const target = join(home, 'several-loaded')
+  await (await Database.open(target)).close()
+  t.equal((await cellar('load', file, '-d', target)).out, '2 cells in first, second\n')
+  for (const name of ['first', 'second']) {
+    t.match((await cellar('scan', name, '-d', target)).out, new RegExp(`^of ${name} [^\n]*\n$`))
+  }
+  const again = await cellar('load', file, '--json', '-d', target)
+  t.same(JSON.parse(again.out), { tables: ['first', 'second'], cells: 2 })
+})
+
 void t.test('bytes that are no UTF-8 are refused, not replaced', async (t) => {
   const target = join(home, 'latin')
   const database = await Database.open(target)
