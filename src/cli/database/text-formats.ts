@@ -80,7 +80,10 @@ export async function* readJsonLines(
   }
 }
 
-/** Reads CSV. `ERR_INVALID_ARGUMENT` with the number of the record. */
+/**
+ * Reads CSV. `ERR_INVALID_ARGUMENT` with the number of the record. The last record needs its end of
+ * line: without it nothing tells a whole value from one that was cut.
+ */
 export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<DumpLine, void> {
   let number = 0
   for await (const fields of recordsOf(pieces)) {
@@ -102,36 +105,55 @@ export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Du
   }
 }
 
+/** Where a reader is in a field. */
+const Place = {
+  /** Before its first character. */
+  start: 0,
+  /** In one without quotes. */
+  plain: 1,
+  /** Within quotes. */
+  quoted: 2,
+  /** After a quote that ends the field, or is the first of two. */
+  quote: 3,
+} as const
+
 async function* recordsOf(pieces: AsyncIterable<string>): AsyncGenerator<string[], void> {
+  let number = 1
   let fields: string[] = []
   let field = ''
-  let isQuoted = false
-  let wasQuote = false
+  let place: (typeof Place)[keyof typeof Place] = Place.start
   for await (const piece of pieces) {
     for (const char of piece) {
-      if (isQuoted && !wasQuote) {
-        if (char === '"') wasQuote = true
+      if (place === Place.quoted) {
+        if (char === '"') place = Place.quote
         else field += char
       } else if (char === '"') {
-        // The second of two quotes in a quoted field, or the beginning of one.
-        if (wasQuote) field += char
-        isQuoted = true
-        wasQuote = false
+        if (place === Place.plain)
+          throw refused(`line ${number}: a quote in a field without quotes`)
+        // The second of two quotes, or the beginning of a field.
+        if (place === Place.quote) field += char
+        place = Place.quoted
       } else if (char === ',' || char === '\n') {
-        fields.push(field.endsWith('\r') && !isQuoted && char === '\n' ? field.slice(0, -1) : field)
+        const hasReturn = char === '\n' && place === Place.plain && field.endsWith('\r')
+        fields.push(hasReturn ? field.slice(0, -1) : field)
         field = ''
-        isQuoted = wasQuote = false
-        if (char === '\n') {
-          if (fields.length > 1 || fields[0] !== '') yield fields
-          fields = []
+        place = Place.start
+        if (char === ',') continue
+        if (fields.length > 1 || fields[0] !== '') {
+          yield fields
+          number++
         }
-      } else if (!(wasQuote && char === '\r')) {
+        fields = []
+      } else if (place !== Place.quote) {
         field += char
-      }
+        place = Place.plain
+      } else if (char !== '\r') throw refused(`line ${number}: text after the quotes of a field`)
     }
   }
-  if (isQuoted && !wasQuote) throw refused('the end of the file is within quotes')
-  if (field !== '' || fields.length > 0) yield [...fields, field]
+  if (place === Place.quoted) throw refused('the end of the file is within quotes')
+  if (place !== Place.start || fields.length > 0) {
+    throw refused(`line ${number} has no end of line: the file may be cut`)
+  }
 }
 
 function atLine<T>(number: number, step: () => T): T {

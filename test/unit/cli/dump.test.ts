@@ -83,7 +83,12 @@ void t.test('text that is no dump is refused with its line', async (t) => {
     ['{"row":1}\n', 'json', /line 1: row must be/],
     ['\n{"row":"r","family":"f","qualifier":"q","timestamp":-1}', 'json', /line 2: timestamp/],
     ['{oops', 'json', /line 1/],
-    ['r,f,q,1,Put,,utf8', 'csv', /line 1: 7 fields/],
+    ['r,f,q,1,Put,,utf8\n', 'csv', /line 1: 7 fields/],
+    // Two records that a reader of any quotes takes for one.
+    ['r,f,q,1,Put,,utf8,5" wide\ns,f,q,1,Put,,utf8,6" wide\n', 'csv', /line 1: a quote in/],
+    ['r,f,q,1,Put,,utf8,"a" b\n', 'csv', /line 1: text after/],
+    ['r,f,q,1,Put,,utf8,whole val', 'csv', /line 1 has no end/],
+    ['\r\nr,f,q,1,Put,,utf8,"whole"', 'csv', /line 1 has no end/],
     ['r,f,q,1,Put,,hex,v\n', 'csv', /encoding 'hex'/],
     ['"r,f', 'csv', /within quotes/],
     ['r,f,q,1,Putt,,utf8,v\n', 'csv', /type/],
