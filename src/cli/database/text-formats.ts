@@ -11,6 +11,7 @@ import {
   type CellTypeName,
   type TableDescription,
 } from '../../api/index.js'
+import { latestTimestamp } from '../../storage/cell/timestamp.js'
 import type { ExportedCell } from '../../table/transfer/export-cells.js'
 import { bytesFromJson, bytesToJson, decodeBase64, toJson } from '../../server/database/json.js'
 import { linesOf } from '../../server/database/lines.js'
@@ -64,13 +65,15 @@ export async function* readJsonLines(
     number++
     if (line.trim() === '') continue
     yield atLine(number, () => {
-      const given = JSON.parse(line) as Record<string, unknown>
-      if (given['table'] !== undefined) return { table: given['table'] as TableDescription }
+      const given = objectOf(JSON.parse(line), 'a line')
+      if (given['table'] !== undefined) {
+        return { table: objectOf(given['table'], 'table') as unknown as TableDescription }
+      }
       return {
         row: bytesFromJson(given['row'], 'row'),
         family: textOf(given['family'], 'family'),
         qualifier: bytesFromJson(given['qualifier'], 'qualifier'),
-        timestamp: timestampOf(String(given['timestamp'])),
+        timestamp: timestampOf(exactOf(given['timestamp'])),
         type: (given['type'] ?? 'Put') as CellTypeName,
         ttlMilliseconds: given['ttlMilliseconds'] as number | undefined,
         value:
@@ -173,7 +176,20 @@ function textOf(value: unknown, name: string): string {
   throw new Error(`${name} must be a text`)
 }
 
+function objectOf(value: unknown, name: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+  throw new Error(`${name} must be an object`)
+}
+
+/** The digits of a number in JSON, which reads those of larger ones as others. */
+function exactOf(value: unknown): string {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return String(value)
+  throw new Error(`timestamp must be a text if it is no whole number up to 2^53-1, got ${value}`)
+}
+
+/** A timestamp. The largest of 64 bits stands for the time of the write, which no dump has. */
 function timestampOf(text: string): bigint {
-  if (/^\d{1,19}$/.test(text)) return BigInt(text)
-  throw new Error(`timestamp must be a whole number, got '${text}'`)
+  const timestamp = /^\d{1,19}$/.test(text) ? BigInt(text) : latestTimestamp
+  if (timestamp < latestTimestamp) return timestamp
+  throw new Error(`timestamp must be a whole number below 2^63-1, got '${text}'`)
 }

@@ -3,7 +3,7 @@
  * that JSON lacks as strings.
  */
 import { isUtf8 } from 'node:buffer'
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError, ErrorCode, isText } from '../../api/index.js'
 
 /** Bytes in JSON: text if they are UTF-8, else base64. */
 export type JsonBytes = string | { readonly base64: string }
@@ -30,10 +30,10 @@ export function bytesToJson(bytes: Buffer): JsonBytes {
 
 /** The bytes of {@link bytesToJson}. `ERR_INVALID_ARGUMENT` for something else. */
 export function bytesFromJson(value: unknown, name: string): Buffer {
-  if (typeof value === 'string') return Buffer.from(value, 'utf8')
+  if (isText(value)) return Buffer.from(value, 'utf8')
   const encoded = (value as { base64?: unknown } | null | undefined)?.base64
   if (typeof encoded === 'string') return decodeBase64(encoded)
-  const message = `${name} must be a text or { "base64": "…" }`
+  const message = `${name} must be a text without lone surrogates, or { "base64": "…" }`
   throw new CellarError(ErrorCode.invalidArgument, message)
 }
 

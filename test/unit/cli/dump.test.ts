@@ -83,6 +83,13 @@ void t.test('text that is no dump is refused with its line', async (t) => {
     ['{"row":1}\n', 'json', /line 1: row must be/],
     ['\n{"row":"r","family":"f","qualifier":"q","timestamp":-1}', 'json', /line 2: timestamp/],
     ['{oops', 'json', /line 1/],
+    ['null', 'json', /line 1: a line must be an object/],
+    ['{"table":null}', 'json', /line 1: table must be an object/],
+    // JSON reads the one as 9007199254740992, and UTF-8 has no form of the other.
+    ['{"row":"r","family":"f","qualifier":"q","timestamp":9007199254740993}', 'json', /be a text/],
+    ['{"row":"\\ud800","family":"f","qualifier":"q","timestamp":1}', 'json', /lone surrogate/],
+    // The time of the load, in place of one of the dump.
+    ['r,f,q,9223372036854775807,Put,,utf8,v\n', 'csv', /below 2\^63-1/],
     ['r,f,q,1,Put,,utf8\n', 'csv', /line 1: 7 fields/],
     // Two records that a reader of any quotes takes for one.
     ['r,f,q,1,Put,,utf8,5" wide\ns,f,q,1,Put,,utf8,6" wide\n', 'csv', /line 1: a quote in/],
