@@ -1,11 +1,13 @@
 /** `cellar dump` and `cellar load`: the cells of a table as text, and back, without loss. */
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream, lstatSync, renameSync } from 'node:fs'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { CellarError, ErrorCode, type Put } from '../../api/index.js'
+import { CellarError, ErrorCode, invalidArgument, type Put } from '../../api/index.js'
 import type { Database, EmbeddedTable } from '../../entries/index.js'
 import { loadCodecs } from '../../storage/codec/codec.js'
+import { NodeFileSystem } from '../../storage/fs/node-fs.js'
 import { exportedCells, type ExportedCell } from '../../table/transfer/export-cells.js'
 import { looking, writing, type DirectoryWords } from './open.js'
 import { Output } from './output.js'
@@ -29,27 +31,40 @@ export interface DumpWords extends DirectoryWords {
   readonly to?: string
 }
 
-/** Writes all versions of all cells of a table; with `raw` the delete markers too. */
+/**
+ * Writes all versions of all cells of a table; with `raw` the delete markers too. A file gets its
+ * name when it is whole.
+ */
 export async function dump(table: string, words: DumpWords): Promise<void> {
   const { output: file } = words
   if (file === undefined) {
     await dumpTo(new Output(false), table, words)
     return
   }
-  const stream = createWriteStream(file, { flags: 'wx', mode: 0o600 })
+  refuseExisting(file)
+  // A dump gets its name when it is whole and on the disk: no file of that name is a part of one.
+  const part = `${file}.${process.pid}.unfinished`
+  const stream = createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true })
   await once(stream, 'open')
   const ended = finished(stream)
   try {
     await Promise.race([ended, dumpTo(new Output(false, stream), table, words)])
     stream.end()
     await ended
+    refuseExisting(file)
+    renameSync(part, file)
   } catch (error) {
-    // What is written is no dump of the table, and would stand in the way of the next attempt.
     stream.destroy()
     await ended.catch(() => undefined)
-    await rm(file)
+    await rm(part)
     throw error
   }
+  await new NodeFileSystem().syncDirectory(dirname(file))
+}
+
+function refuseExisting(file: string): void {
+  const found = lstatSync(file, { throwIfNoEntry: false })
+  if (found !== undefined) throw invalidArgument(`${file} exists already`)
 }
 
 async function dumpTo(output: Output, table: string, words: DumpWords): Promise<void> {

@@ -3,9 +3,10 @@
  *
  * @runs long
  */
-import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { Database } from '../../../src/entries/index.js'
 import { generatorOf } from '../../crash/recovery.js'
@@ -175,4 +176,28 @@ void t.test('a dump that fails leaves no file, and says so with its exit code', 
   const [full, reason] = await run(`${words} > /dev/full`)
   t.equal(full, 5)
   t.match(reason, /^cellar: ENOSPC[^\n]*\n$/)
+})
+
+void t.test('a dump that is killed leaves no file of its name', async (t) => {
+  const directory = join(home, 'killed')
+  const database = await Database.open(directory)
+  const table = await database.createTable('t', { families: { f: {} } })
+  for (let i = 0; i < 32; i++) {
+    await table.put({ row: `r${i}`, cells: { 'f:q': 'x'.repeat(1 << 20) } })
+  }
+  await database.close()
+  const folder = join(home, 'dumps')
+  mkdirSync(folder)
+  const file = join(folder, 'dump.json')
+  const words = ['dump', 't', '-o', file, '-d', directory]
+  const child = spawn(process.execPath, [cli, ...words], { stdio: 'ignore' })
+  const ended = new Promise<unknown>((resolve) =>
+    child.once('close', (_, signal) => resolve(signal)),
+  )
+  while (readdirSync(folder).length === 0 && child.exitCode === null) await setTimeout(1)
+  child.kill('SIGKILL')
+  t.equal(await ended, 'SIGKILL', 'it was killed before its end')
+  t.equal(existsSync(file), false)
+  t.equal((await cellar(...words)).status, 0, 'the command can be repeated')
+  t.equal(readFileSync(file, 'utf8').split('\n').length, 34)
 })
