@@ -1,6 +1,6 @@
 /** `cellar repository`: the command line of the content repository, on a database of its own. */
-import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { constants, createReadStream } from 'node:fs'
+import { access, readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { invalidArgument } from '../api/index.js'
 import { Database } from '../entries/index.js'
@@ -19,10 +19,18 @@ import {
   type Repository,
   type SearchIndex,
   type SearchIndexes,
+  type ImportOptions,
   type IndexConfiguration,
   type RecordScan,
   type RecordTable,
 } from '../systems/repository/index.js'
+import { repositoryError } from '../systems/repository/errors.js'
+import { importOptions } from '../systems/repository/import/import.js'
+import { hasRepository } from '../systems/repository/manager/repository-manager.js'
+import {
+  checkRepositoryName,
+  checkTableName,
+} from '../systems/repository/manager/repository-rows.js'
 import { openSearch } from '../entries/repository-search.js'
 import { readConfiguration, type CellarConfiguration } from '../server/configuration.js'
 
@@ -63,6 +71,9 @@ interface Session {
 /** Runs a verb, with its arguments in their order. */
 type Run = (session: Session, ...words: string[]) => unknown
 
+/** Refuses words before a database is opened, or made. */
+type Check = (given: Given, ...words: string[]) => unknown
+
 /** Verbs that make a database where there is none; all others need one. */
 const creating = new Set(['import', 'create-table', 'add-repository'])
 
@@ -77,6 +88,10 @@ async function opened(
   const createIfMissing = creating.has(verb)
   const database = await Database.open(String(given['directory']), { createIfMissing })
   try {
+    if (!createIfMissing && !(await hasRepository(database, 'repository'))) {
+      const message = `${database.directory} is a database without a repository`
+      throw repositoryError('repositoryNotFound', message)
+    }
     const configuration = await file.for(database)
     const manager = await RepositoryManager.open(database, configuration.repository)
     const say = (text: string): void => output.write(`${text}\n`)
@@ -109,7 +124,13 @@ function numberOf(given: Given, name: string): number {
 type Flag = readonly [flags: string, description: string, missing?: string]
 
 /** Adds a verb: its name with its arguments, a description and its options. */
-type AddVerb = (usage: string, description: string, flags: readonly Flag[], run: Run) => void
+type AddVerb = (
+  usage: string,
+  description: string,
+  flags: readonly Flag[],
+  run: Run,
+  check?: Check,
+) => void
 
 const commonFlags: readonly Flag[] = [
   ['-d, --directory <path>', 'directory of the database', 'data/cellar'],
@@ -149,39 +170,53 @@ export function addRepositoryCommands(
   const repository = cellar
     .command('repository')
     .description('records of a database that is not open elsewhere')
-  const add: AddVerb = (usage, description, flags, run) => {
+  const add: AddVerb = (usage, description, flags, run, check) => {
     const command = repository.command(usage).description(description)
     for (const flag of [...commonFlags, ...flags]) command.option(...flag)
-    command.action((...words: unknown[]) => {
+    command.action(async (...words: unknown[]) => {
       // The options and the command follow the arguments.
       const given = words.at(-2) as Parameters<typeof opened>[1]
       const [verb] = usage.split(' ')
       const own = words.slice(0, -2) as string[]
+      await check?.(given, ...own)
       return opened(verb, given, output, (session) => run(session, ...own))
     })
   }
   const importing = "make types and records of a JSON file; '-' for the standard input"
-  add('import <file>', importing, importFlags, runImport)
+  add('import <file>', importing, importFlags, runImport, checkImport)
   add('scan-records', 'count records, or print them as JSON, one a line', scanFlags, runScan)
   addTableVerbs(add)
   addTools(add)
   addIndexVerbs(add)
 }
 
-async function runImport(
-  { manager, table, given, say, output }: Session,
-  file: string,
-): Promise<void> {
+function importOptionsOf(given: Given): ImportOptions {
   const { format } = given
   if (format !== 'json' && format !== 'json_lines') throw invalidArgument(`no format '${format}'`)
-  const source = file === '-' ? process.stdin : createReadStream(file)
-  const counts = await importRecords(manager.types, table, source, {
+  return {
     format: format === 'json' ? 'object' : 'lines',
     workers: numberOf(given, 'workers'),
     failuresMax: numberOf(given, 'maxErrors'),
     schemaOnly: given['schemaOnly'] === true,
     ignoreEmptyFields: given['ignoreEmptyFields'] === true,
     ignoreAndDeleteEmptyFields: given['ignoreAndDeleteEmptyFields'] === true,
+  }
+}
+
+async function checkImport(given: Given, file: string): Promise<void> {
+  importOptions.read(importOptionsOf(given))
+  if (file === '-') return
+  await access(file, constants.R_OK)
+  if ((await stat(file)).isDirectory()) throw invalidArgument(`${file} is a directory`)
+}
+
+async function runImport(
+  { manager, table, given, say, output }: Session,
+  file: string,
+): Promise<void> {
+  const source = file === '-' ? process.stdin : createReadStream(file)
+  const counts = await importRecords(manager.types, table, source, {
+    ...importOptionsOf(given),
     failed: ({ place, id, code, message }) => {
       output.complain(`${place}: ${id ?? 'a record'}: ${code}: ${message}\n`)
     },
@@ -218,9 +253,9 @@ function addTableVerbs(add: AddVerb): void {
   add('list-tables', 'names of the record tables', [], ({ repository, say }) => {
     for (const name of repository.listTables()) say(name)
   })
-  add('create-table <name>', 'make a record table', [], ({ repository }, name) => {
-    return repository.createTable(name)
-  })
+  const make: Run = ({ repository }, name) => repository.createTable(name)
+  const checkTable: Check = (_given, name) => checkTableName(name)
+  add('create-table <name>', 'make a record table', [], make, checkTable)
   const dropped = 'remove a record table with its records, blobs and links'
   add('drop-table <name>', dropped, [], ({ repository }, name) => {
     return repository.dropTable(name)
@@ -228,9 +263,9 @@ function addTableVerbs(add: AddVerb): void {
   add('list-repositories', 'names of the repositories', [], ({ manager, say }) => {
     for (const name of manager.listRepositories()) say(name)
   })
-  add('add-repository <name>', 'make a repository', [], ({ manager }, name) => {
-    return manager.createRepository(name)
-  })
+  const addition: Run = ({ manager }, name) => manager.createRepository(name)
+  const checkRepository: Check = (_given, name) => checkRepositoryName(name)
+  add('add-repository <name>', 'make a repository', [], addition, checkRepository)
   const removed = 'remove a repository with its tables'
   add('delete-repository <name>', removed, [], ({ manager }, name) => {
     return manager.deleteRepository(name)
@@ -284,7 +319,11 @@ async function configurationOf(
 ): Promise<{ readonly xml: string } | { readonly configuration: IndexConfiguration }> {
   const text = await readFile(file, 'utf8')
   if (text.trimStart().startsWith('<')) return { xml: text }
-  return { configuration: JSON.parse(text) as IndexConfiguration }
+  try {
+    return { configuration: JSON.parse(text) as IndexConfiguration }
+  } catch (error) {
+    throw invalidArgument(`${file} holds neither XML nor JSON: ${(error as Error).message}`)
+  }
 }
 
 /** Says the result of a build, once the build has ended. */

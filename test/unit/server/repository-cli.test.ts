@@ -65,6 +65,35 @@ void t.test('only verbs that make something make a database', async (t) => {
   t.notOk(existsSync(join(directory, 'data')))
 })
 
+void t.test('wrong words make no database', async (t) => {
+  const good = file('empty.json', {})
+  const code = 'ERR_INVALID_ARGUMENT'
+  await t.rejects(run('import', join(directory, 'absent.json')), { code: 'ENOENT' })
+  await t.rejects(run('import', directory), { code })
+  await t.rejects(run('import', good, '--format', 'xml'), { code })
+  await t.rejects(run('import', good, '--workers', '0'), { code })
+  await t.rejects(run('import', good, '--max-errors', '0'), { code })
+  await t.rejects(run('create-table', 'a b'), { code })
+  await t.rejects(run('add-repository', ''), { code })
+  t.notOk(existsSync(join(directory, 'data')))
+})
+
+void t.test('a database without a repository gets no tables of one', async (t) => {
+  const other = join(directory, 'other')
+  const database = await Database.open(other)
+  await database.createTable('own', { families: { f: {} } })
+  await database.close()
+  const said = { text: '', complaints: '' }
+  for (const words of [['list-tables'], ['scan-records'], ['sweep'], ['list-indexes']]) {
+    const all = ['repository', ...words, '--directory', other]
+    const ran = program(said).parseAsync(all, { from: 'user' })
+    await t.rejects(ran, { code: 'ERR_REPOSITORY_NOT_FOUND' }, words[0])
+  }
+  const after = await Database.open(other, { readOnly: true })
+  t.same(after.listTables(), ['own'])
+  await after.close()
+})
+
 void t.test('import', async (t) => {
   const records = [
     page('USER.a', { n$title: 'one' }),

@@ -51,7 +51,8 @@ export interface ImportFailure {
   readonly message: string
 }
 
-const importOptions = declareOptions('an import', {
+/** The options of an import. */
+export const importOptions = declareOptions('an import', {
   /** `object` (the default) or `lines`. */
   format: choice(['object', 'lines'], 'object'),
   /** Whether records are skipped. Default false. */

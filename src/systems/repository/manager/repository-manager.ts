@@ -38,6 +38,12 @@ const sharedTables = {
   scanners: { [scannerFamily]: { newVersionBehavior: true } },
 }
 
+/** Whether a database has tables of a repository; an open of a manager makes them. */
+export async function hasRepository(database: Database, tablePrefix: string): Promise<boolean> {
+  const [first] = Object.keys(sharedTables)
+  return database.admin.tableExists(`${tablePrefix}.${first}`)
+}
+
 /** The repositories of one database. After {@link RepositoryManager.close} their methods fail. */
 export class RepositoryManager extends RepositoryCatalog {
   readonly #subscriptions = new Map<string, Subscription>()
