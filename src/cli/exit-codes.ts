@@ -7,7 +7,7 @@ export const ExitCode = {
   sound: 0,
   /** Problems were found, or a verb failed in another way than those below. */
   problems: 1,
-  /** The words of the command line are wrong: nothing was done. */
+  /** The words of the command line are wrong, or a file or a name that they give. */
   usage: 2,
   /**
    * The directory cannot be opened: missing, no database, damaged, or of a newer format. Or a
@@ -23,7 +23,13 @@ export const ExitCode = {
 const byErrorCode: Readonly<Record<string, number>> = {
   ERR_INVALID_ARGUMENT: ExitCode.usage,
   ERR_TABLE_NOT_FOUND: ExitCode.usage,
+  ERR_NAMESPACE_NOT_FOUND: ExitCode.usage,
   ERR_NO_SUCH_COLUMN_FAMILY: ExitCode.usage,
+  ERR_REPOSITORY_NOT_FOUND: ExitCode.usage,
+  ERR_RECORD_TABLE_NOT_FOUND: ExitCode.usage,
+  ERR_FIELD_TYPE_NOT_FOUND: ExitCode.usage,
+  ERR_RECORD_TYPE_NOT_FOUND: ExitCode.usage,
+  ERR_INDEX_NOT_FOUND: ExitCode.usage,
   ERR_DIRECTORY_NOT_EMPTY: ExitCode.usage,
   ERR_NOT_A_DATABASE: ExitCode.cannotOpen,
   ERR_NOT_A_BACKUP: ExitCode.cannotOpen,
@@ -41,7 +47,10 @@ const byErrorCode: Readonly<Record<string, number>> = {
 }
 
 /** Codes of failures that another word on the command line does not mend. */
-const systemCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'])
+const systemCodes = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'],
+  ...['EACCES', 'EPERM', 'EROFS', 'EMFILE', 'ENFILE'],
+])
 
 /** The exit code of an error that ends a verb. */
 export function exitCodeOf(error: unknown): number {

@@ -6,8 +6,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { exitCodeOf } from '../../../src/cli/exit-codes.js'
 import { verificationToJson } from '../../../src/cli/database/verify.js'
-import { Database } from '../../../src/entries/index.js'
+import { CellarError, Database } from '../../../src/entries/index.js'
 import { CellarServer, databaseRoutes, engineMetrics } from '../../../src/server/index.js'
 import { cellar, cellarJson, fingerprint, startCellar, temporary } from './support.js'
 
@@ -129,4 +130,25 @@ void t.test('completion knows the verbs and their options', async (t) => {
     t.equal(status, 0)
     for (const word of ['describe', 'serve', 'versions']) t.match(out, word)
   }
+})
+
+void t.test('files that the system refuses, and names that there are not', (t) => {
+  const refused = (code: string): Error => {
+    return Object.assign(new Error(code), { code, syscall: 'open' })
+  }
+  for (const code of ['EACCES', 'EPERM', 'EROFS', 'EMFILE', 'ENOSPC']) {
+    t.equal(exitCodeOf(refused(code)), 5, code)
+  }
+  for (const code of ['ENOENT', 'EISDIR']) t.equal(exitCodeOf(refused(code)), 2, code)
+  for (const code of [
+    'ERR_NAMESPACE_NOT_FOUND',
+    'ERR_REPOSITORY_NOT_FOUND',
+    'ERR_RECORD_TABLE_NOT_FOUND',
+    'ERR_RECORD_TYPE_NOT_FOUND',
+    'ERR_FIELD_TYPE_NOT_FOUND',
+    'ERR_INDEX_NOT_FOUND',
+  ] as const) {
+    t.equal(exitCodeOf(new CellarError(code, code)), 2, code)
+  }
+  t.end()
 })
