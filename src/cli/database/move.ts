@@ -36,10 +36,10 @@ export interface MoveWords {
  * by files: the first command writes them, the second, with `loaded`, continues.
  */
 export async function move(source: string, target: string, words: MoveWords): Promise<void> {
+  checkWords([source, target], words)
   const output = new Output(words.json === true)
   const abort = new AbortController()
   const interrupt = (): void => abort.abort()
-  process.once('SIGINT', interrupt)
   const progress = new Progress('moving')
   const options: MoveOptions = {
     ...(words.tables && { tables: words.tables }),
@@ -55,6 +55,8 @@ export async function move(source: string, target: string, words: MoveWords): Pr
           await tellInspection(output, await inspectMove(from, to, options))
           return
         }
+        // Until here an interruption ends the process, also if a gateway never answers.
+        process.once('SIGINT', interrupt)
         const report = await moveDatabase(from, to, options)
         progress.end()
         await tellReport(output, source, report)
@@ -68,6 +70,25 @@ export async function move(source: string, target: string, words: MoveWords): Pr
     process.off('SIGINT', interrupt)
     progress.end()
   }
+}
+
+/** Refuses options that would do nothing. `ERR_INVALID_ARGUMENT`. */
+function checkWords(places: readonly string[], words: MoveWords): void {
+  const { hfiles, loaded, owned, framed, tls } = words
+  if (loaded === true && hfiles === undefined) {
+    throw invalidArgument('--loaded continues a move with --hfiles: give both')
+  }
+  if (owned !== undefined && !isAddress(places[0])) {
+    throw invalidArgument('--owned names a database in HBase, but the source is a directory')
+  }
+  if ((framed === true || tls === true) && !places.some(isAddress)) {
+    throw invalidArgument('--framed and --tls are of a gateway of HBase: give its address')
+  }
+}
+
+/** Whether a place is an address, and no directory. */
+function isAddress(place: string): boolean {
+  return /^[a-z+]+:\/\//.test(place)
 }
 
 /** Ends the first of the two commands of a move by HFiles. */
@@ -107,7 +128,7 @@ async function withPlace(
   role: 'source' | 'target',
   run: Run,
 ): Promise<void> {
-  if (/^[a-z+]+:\/\//.test(place)) {
+  if (isAddress(place)) {
     await withHBase(place, words, role === 'source' ? words.owned : undefined, run)
     return
   }

@@ -4,7 +4,9 @@
  * @runs long
  */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { Database } from '../../../src/entries/index.js'
@@ -72,5 +74,31 @@ void t.test('words that are wrong do nothing', async (t) => {
   }
   t.equal((await cellar('move', join(home, 'absent'), target)).status, 3)
   t.equal((await cellar('move', target)).status, 2)
+  const source = join(home, 'small')
+  const database = await Database.open(source)
+  await database.createTable('t', { families: { f: {} } })
+  await database.close()
+  for (const words of [['--loaded'], ['--owned', 'shop'], ['--framed'], ['--tls']]) {
+    const { status, complaint } = await cellar('move', source, target, ...words)
+    t.equal(status, 2, `${words[0]} that would do nothing`)
+    t.match(complaint, new RegExp(words[0]))
+  }
   t.equal(fingerprint(target), 'absent')
+})
+
+void t.test('an interruption ends a move whose gateway never answers', async (t) => {
+  const gateway = createServer(() => undefined)
+  gateway.listen(0, '127.0.0.1')
+  await once(gateway, 'listening')
+  const { port } = gateway.address() as AddressInfo
+  const words = ['move', `hbase://127.0.0.1:${port}`, join(home, 'never')]
+  const child = spawn(process.execPath, [cli, ...words], { env: childEnvironment, stdio: 'ignore' })
+  const [socket] = (await once(gateway, 'connection')) as [Socket]
+  const ended = once(child, 'close')
+  child.kill('SIGINT')
+  const late = setTimeout(() => child.kill('SIGKILL'), 5000)
+  t.same(await ended, [null, 'SIGINT'])
+  clearTimeout(late)
+  socket.destroy()
+  gateway.close()
 })
