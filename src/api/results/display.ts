@@ -1,9 +1,10 @@
 /**
  * The forms of cells and results for printing and for JSON.
  *
- * Bytes are shown as text if they are UTF-8 without control characters. Otherwise they are shown as
- * in HBase's shell: printable ASCII unchanged, other bytes as `\xNN`. These forms are for people;
- * no code reads them.
+ * Bytes are shown as text if they are UTF-8 without control characters, and without a part that
+ * looks like the `\xNN` of a byte. Otherwise they are shown as in HBase's shell: printable ASCII
+ * unchanged, other bytes and backslashes as `\xNN`. So no two values look alike.
+ * These forms are for people; no code reads them.
  */
 import { isUtf8 } from 'node:buffer'
 import type { CellTypeName } from '../../storage/cell/cell-type.js'
@@ -17,7 +18,11 @@ export const inspectSymbol: unique symbol = Symbol.for(
 /** The function `util.inspect`, which Node passes to that method. */
 export type Inspect = (value: unknown, options: object) => string
 
-const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+/**
+ * Control characters, those that change the direction of the text around them, and what stands for
+ * a byte.
+ */
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]|\\x[0-9a-fA-F]{2}/
 const backslash = 0x5c
 
 /** Bytes as text, for people. */

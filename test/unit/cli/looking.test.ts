@@ -152,3 +152,28 @@ void t.test('files that the system refuses, and names that there are not', (t) =
   }
   t.end()
 })
+
+void t.test('rows that differ look different, and are found as they are shown', async (t) => {
+  const place = join(home, 'looks')
+  const database = await Database.open(place)
+  const table = await database.createTable('t', { families: { f: {} } })
+  const rows = ['C:A', 'C:\\x41', 'C:\\y', '\u202eabc', 'caf\u00e9']
+  for (const row of [...rows, Buffer.from('caf\u00e9\\xAB'), Buffer.from([0x1b, 0x5c])]) {
+    await table.put({ row, cells: { 'f:q': row } })
+  }
+  await database.close()
+  const lines = (await cellar('scan', 't', '-d', place)).out.split('\n').slice(0, -1)
+  const shown = lines.map((line) => line.split('  ')[0])
+  t.same(shown, [
+    '\\x1B\\x5C',
+    'C:A',
+    'C:\\x5Cx41',
+    'C:\\y',
+    'caf\u00e9',
+    'caf\\xC3\\xA9\\x5CxAB',
+    '\\xE2\\x80\\xAEabc',
+  ])
+  for (const [i, row] of shown.entries()) {
+    t.equal((await cellar('get', 't', row, '-d', place)).out, `${lines[i]}\n`)
+  }
+})
