@@ -8,6 +8,7 @@ import type { Command } from 'commander'
 import { requirePackage } from '../api/index.js'
 import { completionScript } from './completion.js'
 import { addDatabaseCommands } from './database/commands.js'
+import { escapeControls } from './database/output.js'
 import { ExitCode, exitCodeOf } from './exit-codes.js'
 import { showMessaging } from './messaging-cli.js'
 import { addRepositoryCommands } from './repository-cli.js'
@@ -122,7 +123,9 @@ export async function main(words: readonly string[]): Promise<void> {
       process.exitCode = exitCode === 0 ? ExitCode.sound : ExitCode.usage
       return
     }
-    process.stderr.write(`cellar: ${message}\n`)
+    // Messages hold words of files and of servers.
+    const lines = message.split('\n').map(escapeControls)
+    process.stderr.write(`cellar: ${lines.join('\n')}\n`)
     process.exitCode = exitCodeOf(error)
   }
 }

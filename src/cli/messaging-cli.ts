@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { invalidArgument, type Result } from '../api/index.js'
 import { Database } from '../entries/index.js'
-import { Output } from './database/output.js'
+import { escapeControls, Output } from './database/output.js'
 import { MessagingClient } from '../server/index.js'
 import { decodeMessageId, type ConsumerPosition, type TopicId } from '../systems/messaging/index.js'
 import { PackedPayloads } from '../systems/messaging/store/packed-payloads.js'
@@ -89,13 +89,9 @@ export async function showMessaging(
   let left = limit
   for await (const line of lines) {
     // Names of consumers hold any characters, also control characters of terminals.
-    await output.line(line.replace(/\p{Cc}/gu, escaped))
+    await output.line(escapeControls(line))
     if (--left === 0) break
   }
-}
-
-function escaped(control: string): string {
-  return `\\x${control.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 }
 
 async function* ofDirectory(

@@ -57,6 +57,13 @@ export class Output {
   }
 }
 
+/** A line of text in which control characters, which a terminal would obey, are `\xNN`. */
+export function escapeControls(line: string): string {
+  return line.replace(/\p{Cc}/gu, (control) => {
+    return `\\x${control.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+  })
+}
+
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
 /** A size for people, such as `1.5 MiB`. */

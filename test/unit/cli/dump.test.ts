@@ -99,6 +99,8 @@ void t.test('text that is no dump is refused with its line', async (t) => {
     ['\r\nr,f,q,1,Put,,utf8,"whole"', 'csv', /line 1 has no end/],
     ['r,f,q,1,Put,,hex,v\n', 'csv', /encoding 'hex'/],
     ['"r,f', 'csv', /within quotes/],
+    // A terminal obeys nothing of a message that repeats words of the file.
+    ['r,f,q,1,Put,,\u001b[2J,v\n', 'csv', /^cellar: line 1: encoding '\\x1B\[2J'\n$/],
     ['r,f,q,1,Putt,,utf8,v\n', 'csv', /type/],
     ['{"row":"r","family":"x","qualifier":"q","timestamp":1}', 'json', /family/],
   ]
