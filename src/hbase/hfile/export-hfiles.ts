@@ -55,7 +55,8 @@ interface Exporting {
  * Exports a table as HFiles, which `hbase completebulkload DIRECTORY TABLE` adds to a table of a
  * cluster. The directory must be absent or empty.
  *
- * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_UNSUPPORTED` if the database has no export;
+ * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_UNSUPPORTED` if the database has no export, or
+ *   for a family with `newVersionBehavior`, whose order of writing the files would lack;
  *   `ERR_DIRECTORY_NOT_EMPTY`; `ERR_TABLE_NOT_FOUND`; `ERR_ABORTED`; `ERR_CORRUPTION`, `ERR_IO`,
  *   `ERR_NO_SPACE`. No file is left then.
  */

@@ -7,7 +7,7 @@
  * block cache.
  */
 import { checkSignal, readArguments } from '../../base/arguments.js'
-import { checkAborted } from '../../base/errors.js'
+import { CellarError, checkAborted, ErrorCode } from '../../base/errors.js'
 import {
   callback,
   checked,
@@ -20,6 +20,7 @@ import { CodecId, type CodecName } from '../../storage/codec/codec.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { OpenedParts, TableParts } from '../../storage/engine/engine.js'
 import { runLoading } from '../reads/block-loading.js'
+import type { ReadPlan } from '../reads/read-plan.js'
 import { ExportCollector } from './export-collector.js'
 import { ChunkEncoder, ChunkKind, exportMagic } from './export-format.js'
 import { planScan } from '../reads/scan-plan.js'
@@ -51,7 +52,8 @@ const exportOptions = declareOptions('an export', {
   columns: unchecked<readonly string[]>(),
   /**
    * Whether delete markers and masked cells are included (HBase: include.deleted.rows). Default
-   * false.
+   * false. `ERR_UNSUPPORTED` for families with `newVersionBehavior`: the order of writing, by which
+   * markers mask cells there, is not exported.
    */
   raw: unchecked<boolean>(),
   /** The point in time to export; default now. */
@@ -79,6 +81,7 @@ export async function* exportTable(
   const { compression, onProgress, signal, plan, readPoint, readTime } = readArguments(() => {
     const { compression, snapshot, onProgress, signal, ...what } = exportOptions.read(options)
     const plan = planScan(table, { ...what, cacheBlocks: false })
+    if (what.raw === true) refuseOrder(plan.read)
     const moment = snapshot === undefined ? {} : { snapshot }
     const readPoint = readPointOf(moment, parts.readPoints)
     return { compression, onProgress, signal, plan, readPoint, readTime: readTimeOf(moment) }
@@ -107,6 +110,18 @@ export async function* exportTable(
     yield encoder.encode(ChunkKind.end, Buffer.from(JSON.stringify(progress()), 'utf8'))
   } finally {
     session.close()
+  }
+}
+
+/** Throws `ERR_UNSUPPORTED` for families whose cells a raw export does not hold. */
+function refuseOrder({ families }: ReadPlan): void {
+  for (const { family } of families) {
+    if (!family.settings.newVersionBehavior) continue
+    throw new CellarError(
+      ErrorCode.unsupported,
+      `family '${family.name}' has newVersionBehavior, by which the order of writing counts, and ` +
+        'a raw export lacks that order; export the visible cells, without raw',
+    )
   }
 }
 

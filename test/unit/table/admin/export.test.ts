@@ -99,6 +99,29 @@ void t.test(
   },
 )
 
+void t.test('a raw export of a family whose order of writing counts is refused', async (t) => {
+  const test = await TestDatabase.open()
+  const { admin } = test.database
+  const table = await test.database.createTable('t', {
+    families: { a: {}, n: { newVersionBehavior: true } },
+  })
+  const put = (value: string, timestamp: number) =>
+    table.put({ row: 'r', cells: { 'n:q': value }, timestamp })
+  await put('a', 10)
+  await table.delete({ row: 'r', columns: ['n:q'], timestamp: 20 })
+  await put('b', 15)
+  const refused = { code: 'ERR_UNSUPPORTED', message: /family 'n' has newVersionBehavior/ }
+  await t.rejects(bytesOf(admin, 't', { raw: true, versions: 'all' }), refused)
+  await admin.importTable([await bytesOf(admin, 't', { versions: 'all' })], { table: 'c' })
+  const copied = await test.database.table('c').get({ row: 'r', versions: 'all' })
+  t.strictSame(
+    copied.cells().map(({ value }) => value.toString()),
+    ['b'],
+  )
+  await bytesOf(admin, 't', { raw: true, columns: ['a'] })
+  await test.close()
+})
+
 void t.test('an export shows one moment, whatever happens meanwhile', async (t) => {
   const test = await TestDatabase.open()
   const { admin } = test.database
