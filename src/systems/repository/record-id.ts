@@ -130,15 +130,6 @@ export class RecordId {
     }
   }
 
-  /** The id in stored bytes. `ERR_CORRUPTION` for other bytes, named `what`. @internal */
-  static ofStored(bytes: Buffer | undefined, what: string): RecordId {
-    try {
-      return RecordId.fromBytes(bytes ?? Buffer.alloc(0))
-    } catch {
-      throw corrupt(`${what} has no id of a record: ${bytes?.toString('hex') ?? 'no cell'}`)
-    }
-  }
-
   /** The id of an instance or of its text. `ERR_INVALID_ARGUMENT`. */
   static of(id: RecordIdLike): RecordId {
     return RecordId.is(id) ? id : RecordId.parse(id)
@@ -311,4 +302,13 @@ export function splitEscaped(text: string, separator: string): string[] {
   }
   parts.push(text.slice(start))
   return parts
+}
+
+/** The id in stored bytes. `ERR_CORRUPTION` for other bytes, named `what`. */
+export function storedRecordId(bytes: Buffer | undefined, what: string): RecordId {
+  try {
+    return RecordId.fromBytes(bytes ?? Buffer.alloc(0))
+  } catch {
+    throw corrupt(`${what} has no id of a record: ${bytes?.toString('hex') ?? 'no cell'}`)
+  }
 }

@@ -17,7 +17,7 @@ import {
 } from '../../../api/index.js'
 import { readEntries } from '../../../comfort/indexes/entry-pages.js'
 import { corrupt, invalidArgument } from '../errors.js'
-import { RecordId } from '../record-id.js'
+import { type RecordId, storedRecordId } from '../record-id.js'
 import { indexColumn } from '../records/ordered-row.js'
 import {
   prepareFilter,
@@ -124,7 +124,7 @@ async function headsOf(
   rows: readonly Result[],
 ): Promise<(FoundHead | undefined)[]> {
   const what = `a row of the index ${plan.index.name}`
-  const ids = rows.map((row) => RecordId.ofStored(row.value(indexColumn), what))
+  const ids = rows.map((row) => storedRecordId(row.value(indexColumn), what))
   const gets = ids.map(({ bytes: row }) => ({ row, columns: [headColumn], snapshot }))
   const results = await context.table.getList(gets)
   return results.map((result, at) => {

@@ -20,7 +20,7 @@ import type { Entry } from '../../../comfort/indexes/entries.js'
 import { compareEntries } from '../../../comfort/indexes/entry-check.js'
 import { rowSteps } from '../../../comfort/tables.js'
 import { repositoryError } from '../errors.js'
-import { RecordId } from '../record-id.js'
+import { storedRecordId } from '../record-id.js'
 import { indexColumn, indexRemoval, indexRow } from '../records/ordered-row.js'
 import { decodeHead, headColumn } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
@@ -305,6 +305,6 @@ export class RecordIndexes {
 function rowsOfHead(context: TableContext, index: FieldIndex, row: Result): Entry[] {
   const head = row.value(headColumn)
   if (head === undefined) return []
-  const id = RecordId.ofStored(row.row, `a row of ${context.keyText}`)
+  const id = storedRecordId(row.row, `a row of ${context.keyText}`)
   return indexRows(context, index, id, decodeHead(head, id))
 }

@@ -6,6 +6,7 @@ import { hasCode, repositoryError } from '../errors.js'
 import { invalidArgument } from '../../../api/index.js'
 import { tooLarge, withStatus } from '../../../http/errors.js'
 import { withAddress, type Call } from './call.js'
+import { blobReadError } from '../tables/record-table.js'
 import { namespaces, queryText, route, type Route } from './declarations.js'
 
 const download: Partial<Route> = {
@@ -97,7 +98,7 @@ async function downloadBlob(call: Call): Promise<Readable | undefined> {
   const place = { indexes: indexesOf(call.text('indexes')), version }
   const blob = await table.blob(call.id, field, place)
   const checksum = await call.manager.blobs.checksum(blob).catch(async (error: unknown) => {
-    throw await table.blobError(error, call.id, field, place, blob)
+    throw await blobReadError(table, error, call.id, field, place, blob)
   })
   const { reply } = call
   const tag = `"${checksum.toString('hex')}"`

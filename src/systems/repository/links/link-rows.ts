@@ -4,7 +4,7 @@
  */
 import { readTerminated, terminated, type KeyReader } from '../../../comfort/keys/key-parts.js'
 import { corrupt } from '../errors.js'
-import { RecordId } from '../record-id.js'
+import { type RecordId, storedRecordId } from '../record-id.js'
 
 /** A record of any table. */
 export interface RecordPlace {
@@ -84,7 +84,7 @@ export function readPlace(reader: KeyReader): RecordPlace {
   const table = readTerminated(reader)
   const id = table && readTerminated(reader)
   if (id === undefined) throw damagedRow(reader.source)
-  return { table: table!.toString('utf8'), id: RecordId.ofStored(id, 'a row of an index') }
+  return { table: table!.toString('utf8'), id: storedRecordId(id, 'a row of an index') }
 }
 
 function damagedRow(row: Buffer): Error {

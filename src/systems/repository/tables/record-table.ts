@@ -18,7 +18,7 @@ import { hasCode, invalidArgument } from '../errors.js'
 import type { TableIndexes } from '../fields/field-index.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
-import { RecordId, type RecordIdLike } from '../record-id.js'
+import { RecordId, type RecordIdLike, storedRecordId } from '../record-id.js'
 import { RecordReader } from '../records/reads/record-reader.js'
 import { headColumn } from '../records/record-state.js'
 import {
@@ -170,24 +170,8 @@ export class RecordTable extends RecordReader {
     try {
       yield* this.#blobs.read(blob, range)
     } catch (error) {
-      throw await this.blobError(error, id, field, place, blob)
+      throw await blobReadError(this, error, id, field, place, blob)
     }
-  }
-
-  /**
-   * The error of a read of a blob: `ERR_BLOB_DAMAGED` in place of `ERR_BLOB_NOT_FOUND` if the
-   * record still has the blob, so that no write has removed it. @internal
-   */
-  async blobError(
-    error: unknown,
-    id: RecordIdLike,
-    field: string,
-    place: BlobPlace,
-    blob: Blob,
-  ): Promise<unknown> {
-    if (!hasCode(error, 'blobNotFound')) return error
-    const now = await this.blob(id, field, place).catch(() => undefined)
-    return now?.key.equals(blob.key) === true ? blobDamaged('its state is lost') : error
   }
 
   /**
@@ -251,10 +235,7 @@ export class RecordTable extends RecordReader {
     const columns = [headColumn]
     for await (const row of this.context.table.scan({ columns, ...(signal && { signal }) })) {
       if (
-        await purgeRecord(
-          this.context,
-          RecordId.ofStored(row.row, `a row of ${this.context.keyText}`),
-        )
+        await purgeRecord(this.context, storedRecordId(row.row, `a row of ${this.context.keyText}`))
       )
         count++
     }
@@ -283,4 +264,21 @@ export class RecordTable extends RecordReader {
   typed<D extends RecordTypeDefinition>(definition: D): TypedRecords<D, FieldsOf<D>> {
     return new TypedRecords(this, checkDefinition(definition) as D)
   }
+}
+
+/**
+ * The error of a read of a blob: `ERR_BLOB_DAMAGED` in place of `ERR_BLOB_NOT_FOUND` if the record
+ * still has the blob, so that no write has removed it.
+ */
+export async function blobReadError(
+  table: RecordTable,
+  error: unknown,
+  id: RecordIdLike,
+  field: string,
+  place: BlobPlace,
+  blob: Blob,
+): Promise<unknown> {
+  if (!hasCode(error, 'blobNotFound')) return error
+  const now = await table.blob(id, field, place).catch(() => undefined)
+  return now?.key.equals(blob.key) === true ? blobDamaged('its state is lost') : error
 }

@@ -11,7 +11,7 @@ import {
 } from '../../../../api/index.js'
 import { invalidArgument, recordNotFound, repositoryError, versionNotFound } from '../../errors.js'
 import { tagNameOf, lastTag } from '../../qualified-name.js'
-import { RecordId, type RecordIdLike } from '../../record-id.js'
+import { RecordId, type RecordIdLike, storedRecordId } from '../../record-id.js'
 import { decodeField } from '../field-values.js'
 import { headColumn, versionColumn, type HeadHeader, type RecordState } from '../record-state.js'
 import { checkVersion, versionOption, type StoredRecord } from '../record.js'
@@ -178,7 +178,7 @@ export abstract class RecordReader {
     const found: RecordId[] = []
     const scan = this.context.table.scan({ prefix: master.bytes, columns: [headColumn] })
     for await (const row of scan) {
-      const id = RecordId.ofStored(row.row, `a row of ${this.context.keyText}`)
+      const id = storedRecordId(row.row, `a row of ${this.context.keyText}`)
       // Other ids of users may begin with the same bytes.
       if (!id.master.equals(master)) continue
       if (!headerIn(id, row.value(headColumn)!).isDeleted) found.push(id)

@@ -12,7 +12,7 @@ import {
   type Scan,
   type SettingsOf,
 } from '../../../../api/index.js'
-import { RecordId, type RecordIdLike } from '../../record-id.js'
+import { RecordId, type RecordIdLike, storedRecordId } from '../../record-id.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import { isBytes } from '../../value-kinds.js'
 import { decodeHead, headColumn, isDeletedHead } from '../record-state.js'
@@ -86,7 +86,7 @@ async function* scanned(
         const key = row.row!
         if (isBehind(key, filter?.rowPrefix)) return
         const bytes = row.value(headColumn)!
-        const id = RecordId.ofStored(key, what)
+        const id = storedRecordId(key, what)
         if (isDeletedHead(bytes, id)) continue
         if (filter?.test(id, decodeHead(bytes, id)) === false) continue
         yield viewOf(context, id, bytes, wanted)

@@ -15,7 +15,7 @@ import {
 } from '../../../../api/index.js'
 import { rowSteps } from '../../../../comfort/tables.js'
 import type { FieldType } from '../../schema/field-type.js'
-import { RecordId } from '../../record-id.js'
+import { type RecordId, storedRecordId } from '../../record-id.js'
 import { indexColumn, indexRow } from '../ordered-row.js'
 import { decodeHead, headColumn } from '../record-state.js'
 import type { TableContext } from '../table-context.js'
@@ -95,7 +95,7 @@ export class UniqueClaims {
     const wantedOf = (row: Result): Wanted[] => {
       const head = row.value(headColumn)
       if (head === undefined) return []
-      const id = RecordId.ofStored(row.row, `a row of ${context.keyText}`)
+      const id = storedRecordId(row.row, `a row of ${context.keyText}`)
       const state = decodeHead(head, id)
       if (state.isDeleted || state.type.ordinal !== ordinal) return []
       return fields.flatMap((field) => {

@@ -1,7 +1,7 @@
 /** Rows of unique values: the rows of a record, and the owner of a row. */
 import type { AtomicCheck } from '../../../../api/index.js'
 import { repositoryError, type RepositoryError } from '../../errors.js'
-import { RecordId } from '../../record-id.js'
+import { type RecordId, storedRecordId } from '../../record-id.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { fieldPrefix, indexColumn, rowKinds } from '../ordered-row.js'
 import { decodeField } from '../field-values.js'
@@ -92,7 +92,7 @@ export async function claimChecks(
   const { indexTable, table } = context
   const check = { table: indexTable, row, column: indexColumn, equals: owner ?? null }
   if (owner === undefined || owner.equals(id.bytes)) return [check]
-  const other = RecordId.ofStored(owner, `a unique value of ${field.name}`)
+  const other = storedRecordId(owner, `a unique value of ${field.name}`)
   const { isStale, head } = await ownerOf(context, row, other)
   if (!isStale) throw notUnique(field, id.text, other.text)
   return [check, { table, row: owner, column: headColumn, equals: head ?? null }]
