@@ -329,7 +329,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a row of two families is taken as two whole rows',
-    file: 'src/storage/scan/row-collector.ts',
+    file: 'src/storage/scan/row-page.ts',
     find: 'if (from > this.openCells) this.openWhole(from)',
     replace: '',
     tests: ['test/unit/storage/scan/row-collector.test.ts'],

@@ -20,84 +20,35 @@ import { varintLength } from '../../base/varint.js'
 import { keySuffixBytes, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
-import { allocateHeld } from './held-memory.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
 import type { BlockCache } from '../sstable/blocks/block-cache.js'
-import {
-  addEntries,
-  EntryCounter,
-  entriesBytes,
-  entryEndAt,
-  writeEntries,
-} from '../sstable/blocks/row-entries.js'
+import { entriesBytes, entryEndAt, writeEntries } from '../sstable/blocks/row-entries.js'
 import {
   cellByCell,
   cellCount,
-  isWhole,
   numbersPerCell,
   rowCellByCell,
-  wholeFamilyIndex,
-  wholeMark,
   type CollectedRow,
   type CollectedRows,
 } from './collected-row.js'
-
-/** Size of the first page in bytes; a row that does not fit gets a page of its own. */
-const firstPageBytes = 16 * 1024
-
-/**
- * Size in bytes of the pages of a scan that has filled its first one. Rows that are read ahead lie
- * in one page, so a larger one takes fewer steps; a result that is kept pins all of it.
- */
-const pageBytes = 64 * 1024
-
-/**
- * The unused rest of a released collector's page, for the next collector. Many scans need less than
- * a page, and allocating one costs as much as reading several rows.
- */
-let spare: Buffer = emptyBytes
-let spareUsed = 0
-
-const wordBytes = 8
-
-/** Maximum number of bytes between two cells for which one copy is cheaper than two. */
-const gapBytesMax = 16
+import { RowPage, wordBytes } from './row-page.js'
 
 /** Number of cells at which reading ahead stops, because results pin all cells read together. */
 const cellsAheadMax = 256
 
 /** Collects cells; see the file header. */
-export class RowCollector implements RowTarget, RowCells {
+export class RowCollector extends RowPage implements RowTarget, RowCells {
   full = false
   /** Number of rows that were ended and not taken yet. */
   rowCount = 0
-  private page: Buffer = emptyBytes
-  private used = 0
-  private rowStart = 0
-  /**
-   * Cells not copied yet: `source[sourceStart, sourceEnd)` is to be copied to `page` at `target`.
-   */
-  private source: Buffer = emptyBytes
-  private sourceStart = 0
-  private sourceEnd = 0
-  private target = 0
-  /** Bytes of the row in the page that belong to no cell. */
-  private gapBytes = 0
-  private cells: number[] = []
-  /** Index of the first number of the open row. */
-  private openCells = 0
-  private rowsMax = 0
   private pages: Buffer[] = []
   private ends: number[] = []
   private rowBytes: number[] = []
   private batch = -1
   private bytesMax = Infinity
   private families: readonly string[] = []
-  /** True between {@link release} and {@link configure}, when no cell may be added. */
-  private released = false
   private readonly view = new CellView()
-  private readonly counter = new EntryCounter()
 
   /**
    * Prepares for a scan. `batch` is the maximum number of cells per piece; negative: whole rows. A
@@ -106,7 +57,7 @@ export class RowCollector implements RowTarget, RowCells {
   configure(families: readonly string[], batch: number, bytesMax = Infinity): void {
     this.families = families
     this.bytesMax = bytesMax
-    this.released = false
+    this.reopen()
     this.dropRows()
     this.rowsMax = 0
     this.startRow()
@@ -119,14 +70,7 @@ export class RowCollector implements RowTarget, RowCells {
   release(): void {
     this.dropRows()
     this.startRow()
-    if (this.page.length - this.used > spare.length - spareUsed) {
-      spare = this.page
-      spareUsed = this.used
-    }
-    this.page = emptyBytes
-    this.used = 0
-    this.rowStart = 0
-    this.released = true
+    this.releasePage()
   }
 
   /** Changes the maximum number of cells per piece. */
@@ -229,32 +173,6 @@ export class RowCollector implements RowTarget, RowCells {
     this.push(familyIndex, keyEnd - keyStart, valueEnd - keyEnd)
   }
 
-  /**
-   * The offset in the page to which `source[start, end)` will be copied: together with what is to
-   * be copied already, if that is near.
-   */
-  private placeOf(source: Buffer, start: number, end: number): number {
-    const { used } = this
-    const gap = start - this.sourceEnd
-    if (
-      source === this.source &&
-      gap >= 0 &&
-      gap <= gapBytesMax &&
-      used + gap + end - start <= this.page.length
-    ) {
-      this.gapBytes += gap
-      return used + gap
-    }
-    this.copyPending()
-    this.reserve(end - start + wordBytes - 1)
-    this.align(start)
-    this.source = source
-    this.sourceStart = start
-    this.sourceEnd = start
-    this.target = this.used
-    return this.used
-  }
-
   addRow(
     familyIndex: number,
     buffer: Buffer,
@@ -274,29 +192,6 @@ export class RowCollector implements RowTarget, RowCells {
     this.gapBytes += counter.lengthBytes
     this.pushWhole(familyIndex, place, counter.entries)
     return true
-  }
-
-  /** Adds the entries from an offset of the page to the end of what is used. */
-  private pushWhole(familyIndex: number, start: number, count: number): void {
-    const { cells } = this
-    const from = cells.length
-    cells.push(wholeMark(familyIndex), start, count, this.used)
-    // Only the first cells of a row are whole.
-    if (from > this.openCells) this.openWhole(from)
-  }
-
-  /** Gives each cell from an index on numbers of its own; the index is that of a first cell. */
-  private openWhole(from: number): void {
-    const { cells } = this
-    if (from === cells.length || !isWhole(cells, from)) return
-    this.copyPending()
-    const familyIndex = wholeFamilyIndex(cells, from)
-    const start = cells[from + 1]
-    const end = cells[from + 3]
-    const others = cells.length > from + numbersPerCell ? cells.slice(from + numbersPerCell) : []
-    cells.length = from
-    addEntries(this.page, familyIndex, start, end, cells)
-    for (const number of others) cells.push(number)
   }
 
   /**
@@ -439,16 +334,6 @@ export class RowCollector implements RowTarget, RowCells {
     return this.cells.length
   }
 
-  /**
-   * Aligns the cell to 8 bytes as in its source. V8 copies aligned shared memory, such as that of a
-   * memtable, word by word, and unaligned shared memory byte by byte.
-   */
-  private align(sourceStart: number): void {
-    const skipped = (sourceStart - this.used) & (wordBytes - 1)
-    this.used += skipped
-    this.gapBytes += skipped
-  }
-
   private addParts(cell: CellView): void {
     const keyBytes = cell.keyEnd - cell.keyStart
     const valueBytes = cell.valueEnd - cell.valueStart
@@ -475,21 +360,6 @@ export class RowCollector implements RowTarget, RowCells {
     this.cells.push(familyIndex, keyStart, keyEnd, this.used)
     if (this.batch > 0 && this.cells.length >= this.batch * numbersPerCell) this.full = true
     if (this.bytes >= this.bytesMax) this.full = true
-  }
-
-  private copyPending(): void {
-    const { source } = this
-    if (source === emptyBytes) return
-    copyBytes(source, this.sourceStart, this.sourceEnd, this.page, this.target)
-    this.source = emptyBytes
-  }
-
-  settle(): void {
-    this.copyPending()
-  }
-
-  private reserve(bytes: number): void {
-    if (this.used + bytes > this.page.length) this.startPage(bytes)
   }
 
   /** Returns the collected cells and starts afresh. REQUIRES that no ended rows are pending. */
@@ -532,32 +402,5 @@ export class RowCollector implements RowTarget, RowCells {
       group.push(...this.cells.slice(at, at + numbersPerCell))
     }
     this.cells = groups.flat()
-  }
-
-  /** Moves the open row to a new page, so that a row never spans pages. */
-  private startPage(bytes: number): void {
-    assert(!this.released, 'a collector is not used between release and configure')
-    if (this.page === emptyBytes && spare.length - spareUsed >= bytes) {
-      this.page = spare
-      this.rowStart = spareUsed
-      this.used = spareUsed
-      spare = emptyBytes
-      spareUsed = 0
-      return
-    }
-    const begun = this.used - this.rowStart
-    const usual = this.page !== emptyBytes && this.rowsMax > 0 ? pageBytes : firstPageBytes
-    const size = Math.max(usual, 2 * (begun + bytes))
-    const page = allocateHeld(size > usual && begun === 0 ? bytes : size)
-    this.page.copy(page, 0, this.rowStart, this.used)
-    const cells = this.cells
-    for (let i = this.openCells; i < cells.length; i += numbersPerCell) {
-      cells[i + 1] -= this.rowStart
-      if (!isWhole(cells, i)) cells[i + 2] -= this.rowStart
-      cells[i + 3] -= this.rowStart
-    }
-    this.page = page
-    this.rowStart = 0
-    this.used = begun
   }
 }
