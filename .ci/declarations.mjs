@@ -74,7 +74,15 @@ writeFileSync(join(made, `${copied}.d.ts`), 'export {}\n')
 await rolled.close()
 // Each file is replaced in one step: programs may be compiled against the package meanwhile.
 const names = readdirSync(made)
-for (const name of names) renameSync(join(made, name), join(target, name))
+for (const name of names) {
+  const path = join(made, name)
+  // Tabs in place of four spaces take 2 kB less of the package.
+  const text = readFileSync(path, 'utf8').replace(/^(?: {4})+/gm, (spaces) => {
+    return '\t'.repeat(spaces.length / 4)
+  })
+  writeFileSync(path, text)
+  renameSync(path, join(target, name))
+}
 for (const name of readdirSync(target)) {
   if (name.endsWith('.d.ts') && !names.includes(name)) rmSync(join(target, name), { force: true })
 }
