@@ -7,13 +7,12 @@
  */
 import { emptyBytes } from '../../base/bytes.js'
 import { assert } from '../../base/assert.js'
-import { addEntries, countEntries } from '../sstable/blocks/row-entries.js'
+import { addEntries } from '../sstable/blocks/row-entries.js'
 
 /**
  * Numbers in {@link CollectedRow.cells} of a cell: family index, key start, key end (= value
  * start), value end. The adjacent entries of a whole row of one family have as many together: -1 -
- * family index, start, number of cells (0: not counted), end. Only the first cells of a row may be
- * such.
+ * family index, start, number of cells, end. Only the first cells of a row may be such.
  */
 export const numbersPerCell = 4
 
@@ -55,15 +54,9 @@ export function wholeFamilyIndex(cells: readonly number[], at: number): number {
 }
 
 /** Number of cells of the row in `cells[from, end)`. */
-export function cellCount(
-  page: Buffer,
-  cells: readonly number[],
-  from: number,
-  end: number,
-): number {
+export function cellCount(cells: readonly number[], from: number, end: number): number {
   const groups = (end - from) / numbersPerCell
-  if (groups === 0 || !isWhole(cells, from)) return groups
-  return groups - 1 + (cells[from + 2] || countEntries(page, cells[from + 1], cells[from + 3]))
+  return groups > 0 && isWhole(cells, from) ? groups - 1 + cells[from + 2] : groups
 }
 
 /** The numbers of the row in `cells[from, end)` in a list of its own, four for each cell. */
@@ -82,8 +75,7 @@ export function cellByCell(
     cells[from + 3],
     all,
   )
-  const counted = cells[from + 2]
-  assert(counted === 0 || added === counted, 'a whole row has the cells that were counted')
+  assert(added === cells[from + 2], 'a whole row has the cells that were counted')
   for (let i = from + numbersPerCell; i < end; i++) all.push(cells[i])
   return all
 }

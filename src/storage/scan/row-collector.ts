@@ -2,9 +2,10 @@
  * Collects the cells of rows into memory that results own: of one row at a time (`take`), or of
  * several rows read ahead (`wantRows`, `endRow`, `takeRows`).
  *
- * Cells are copied, key and value together, into pages shared by many rows. A row is returned as a
- * page plus four numbers per cell. So a result needs no further copy and pins no block or memtable,
- * only a page and the numbers of the rows read with it.
+ * Cells are copied, key and value together, into pages shared by many rows (row-page.ts). A row is
+ * returned as a page plus four numbers per cell, or four for a plain row that was copied as a whole
+ * (collected-row.ts). So a result needs no further copy and pins no block or memtable, only a page
+ * and the numbers of the rows read with it.
  *
  * Cells that are close together in their block are copied in one go, also across rows, with the few
  * bytes between them. The copy is made when rows are taken or a cell is elsewhere.
@@ -14,7 +15,6 @@
  */
 import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
-import { checksInvariants } from '../../base/invariants.js'
 import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import { varintLength } from '../../base/varint.js'
 import { keySuffixBytes, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
@@ -34,7 +34,10 @@ import {
 } from './collected-row.js'
 import { RowPage, wordBytes } from './row-page.js'
 
-/** Number of cells at which reading ahead stops, because results pin all cells read together. */
+/**
+ * Number of cells, a whole row counted as one, at which reading ahead stops, because results pin
+ * the numbers of all rows read together.
+ */
 const cellsAheadMax = 256
 
 /** Collects cells; see the file header. */
@@ -94,7 +97,7 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
 
   /** Number of cells of the open row. */
   get count(): number {
-    return cellCount(this.page, this.cells, this.openCells, this.cells.length)
+    return cellCount(this.cells, this.openCells, this.cells.length)
   }
 
   /** Requests up to this number of rows, which are ended one by one and taken together. */
@@ -189,8 +192,7 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
     const place = this.placeOf(buffer, start, end)
     this.used = place + end - start
     this.sourceEnd = end
-    this.gapBytes += counter.lengthBytes
-    this.pushWhole(familyIndex, place, counter.entries)
+    this.pushWhole(familyIndex, place)
     return true
   }
 
@@ -209,11 +211,9 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
     copyBytes(buffer, start, start + length, this.page, used)
     this.used = used + length
     const from = this.cells.length
-    if (checksInvariants) {
-      assert(this.counter.read(this.page, used, this.used), 'a row ends with its last value')
-    }
-    // The lengths were read when the row was found; who asks for the number counts the cells.
-    this.pushWhole(familyIndex, used, 0)
+    const isRow = this.counter.read(this.page, used, this.used)
+    assert(isRow, 'a row ends with its last value')
+    this.pushWhole(familyIndex, used)
     return from
   }
 

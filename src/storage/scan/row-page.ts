@@ -49,8 +49,9 @@ export class RowPage {
   protected cells: number[] = []
   /** Index of the first number of the open row. */
   protected openCells = 0
+  /** Number of rows to be read ahead; 0: one row is read at a time. */
   protected rowsMax = 0
-  /** True between {@link release} and {@link configure}, when no cell may be added. */
+  /** True between {@link releasePage} and {@link reopen}, when no cell may be added. */
   private released = false
   protected readonly counter = new EntryCounter()
 
@@ -80,11 +81,12 @@ export class RowPage {
     return this.used
   }
 
-  /** Adds the entries from an offset of the page to the end of what is used. */
-  protected pushWhole(familyIndex: number, start: number, count: number): void {
-    const { cells } = this
+  /** Adds the entries that were counted, from an offset of the page to the end of what is used. */
+  protected pushWhole(familyIndex: number, start: number): void {
+    const { cells, counter } = this
     const from = cells.length
-    cells.push(wholeMark(familyIndex), start, count, this.used)
+    this.gapBytes += counter.lengthBytes
+    cells.push(wholeMark(familyIndex), start, counter.entries, this.used)
     // Only the first cells of a row are whole.
     if (from > this.openCells) this.openWhole(from)
   }
@@ -96,10 +98,12 @@ export class RowPage {
     this.copyPending()
     const familyIndex = wholeFamilyIndex(cells, from)
     const start = cells[from + 1]
+    const count = cells[from + 2]
     const end = cells[from + 3]
     const others = cells.length > from + numbersPerCell ? cells.slice(from + numbersPerCell) : []
     cells.length = from
-    addEntries(this.page, familyIndex, start, end, cells)
+    const added = addEntries(this.page, familyIndex, start, end, cells)
+    assert(added === count, 'a whole row has the cells that were counted')
     for (const number of others) cells.push(number)
   }
 

@@ -122,7 +122,7 @@ export class PageResult extends Result {
   }
 
   override get size(): number {
-    return cellCount(this.#page, this.#cells, this.#from, this.#end)
+    return cellCount(this.#cells, this.#from, this.#end)
   }
 
   override get isEmpty(): boolean {
@@ -251,8 +251,7 @@ export class PageResult extends Result {
     if (this.families[wholeFamilyIndex(cells, from)] !== family) return 0
     const page = this.#page
     const end = cells[from + 3]
-    const asked = entry === end ? cells[from + 1] : entry
-    for (let passed = 0; passed < walkedMax; passed++) {
+    for (let left = Math.min(cells[from + 2], walkedMax); left > 0; left--) {
       if (entry === end) {
         entry = cells[from + 1]
         next = from
@@ -276,7 +275,6 @@ export class PageResult extends Result {
         this.#next = next
         return keyEnd
       }
-      if (entry === asked || (entry === end && asked === cells[from + 1])) return 0
     }
     return 0
   }

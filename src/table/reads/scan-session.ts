@@ -232,7 +232,7 @@ export class ScanSession implements MemtableUser {
     this.position = position + 1
     this.start = end
     this.results++
-    this.cells += cellCount(ready.pages[position], cells, start, end)
+    this.cells += cellCount(cells, start, end)
     this.bytes += ready.bytes[position]
     const row = { page: ready.pages[position], cells, partial: this.partial }
     const result = new PageResult(row, this.families, noMarks, start, end)

@@ -160,13 +160,6 @@ export function addEntries(
   return count
 }
 
-/** Number of the entries in `buffer[start, end)`. REQUIRES lengths that lead to the end. */
-export function countEntries(buffer: Buffer, start: number, end: number): number {
-  let count = 0
-  for (let at = start; at < end; count++) at = entryEndAt(buffer, at, end)
-  return count
-}
-
 /** Number of bytes of cells as entries; their numbers in `cells` begin at index `from`. */
 export function entriesBytes(cells: readonly number[], from: number): number {
   let bytes = 0
