@@ -1,4 +1,5 @@
 /** Reads JSON from the tables of the repository. What no writer has written is `ERR_CORRUPTION`. */
+import { isUtf8 } from 'node:buffer'
 import type { Result } from '../../api/index.js'
 import { corrupt } from './errors.js'
 
@@ -16,6 +17,8 @@ export function storedJson<T>(
 
 /** The JSON in stored bytes. `ERR_CORRUPTION` names the place. */
 export function jsonOf<T>(bytes: Buffer, place: string, isOne: (value: unknown) => value is T): T {
+  // Decoding would replace other bytes, and return a text that nobody has written.
+  if (!isUtf8(bytes)) throw damaged(place)
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))

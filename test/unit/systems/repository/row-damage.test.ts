@@ -10,6 +10,7 @@ import {
   type RecordTable,
   type StoredRecord,
 } from '../../../../src/systems/repository/index.js'
+import { jsonOf } from '../../../../src/systems/repository/stored-cells.js'
 
 const type = '{n}r'
 
@@ -205,4 +206,12 @@ void t.test('a damaged state of a repository or table fails the open', async (t)
   })
   const again = await RepositoryManager.open(database)
   await again.close()
+})
+
+void t.test('JSON that is no UTF-8 is corruption, not another text', (t) => {
+  const isText = (value: unknown): value is string => typeof value === 'string'
+  t.equal(jsonOf(Buffer.from('"ä"'), 'a place', isText), 'ä')
+  const expected = { code: 'ERR_CORRUPTION', message: /a place is damaged/ }
+  t.throws(() => jsonOf(Buffer.from('"a\xff"', 'latin1'), 'a place', isText), expected)
+  t.end()
 })
