@@ -15,6 +15,7 @@ import { Progress } from './progress.js'
 import { parseBinary } from '../../server/database/json.js'
 import {
   cellLine,
+  endLine,
   headLine,
   readCsv,
   readJsonLines,
@@ -86,6 +87,8 @@ async function dumpTo(output: Output, table: string, words: DumpWords): Promise<
       cells += part.length
       progress.show(() => `${cells} cells`)
     }
+    const end = endLine(format, cells)
+    if (end !== undefined) await output.line(end)
   }).finally(() => progress.end())
 }
 
@@ -114,7 +117,7 @@ export async function load(source: string, words: LoadWords): Promise<void> {
       await run.take(line)
       progress.show(() => `${run.cells} cells`)
     }
-    await run.flush()
+    await run.end()
     return { tables: [...run.tables], cells: run.cells }
   }).finally(() => progress.end())
   const output = new Output(words.json === true)
@@ -144,6 +147,8 @@ class Loading {
   private readonly wanted: string | undefined
   private table: EmbeddedTable | undefined = undefined
   private puts: Put[] = []
+  /** Number of cells before the dump that is being read; undefined between dumps. */
+  private cellsBefore: number | undefined = undefined
 
   constructor(database: Database, wanted: string | undefined) {
     this.database = database
@@ -157,9 +162,16 @@ class Loading {
   }
 
   async take(line: DumpLine): Promise<void> {
+    if ('cells' in line) {
+      const read = this.cells - (this.cellsBefore ?? 0)
+      if (read !== line.cells) throw cutDump(`a dump of ${line.cells} cells has ${read}`)
+      this.cellsBefore = undefined
+      return
+    }
     if ('table' in line) {
       // The cells before this line are of the table before.
-      await this.flush()
+      await this.end()
+      this.cellsBefore = this.cells
       const { name, ...described } = line.table
       const { database } = this
       const target = this.wanted ?? name
@@ -172,7 +184,13 @@ class Loading {
     if (this.puts.length >= cellsPerBatch) await this.flush()
   }
 
-  async flush(): Promise<void> {
+  /** Ends a dump. `ERR_INVALID_ARGUMENT` if it lacks its last line. */
+  async end(): Promise<void> {
+    await this.flush()
+    if (this.cellsBefore !== undefined) throw cutDump('the dump has no end')
+  }
+
+  private async flush(): Promise<void> {
     const { puts, table } = this
     if (puts.length === 0) return
     if (table === undefined) {
@@ -186,6 +204,10 @@ class Loading {
       throw first ?? error
     })
   }
+}
+
+function cutDump(what: string): CellarError {
+  return new CellarError(ErrorCode.invalidArgument, `${what}: it may be cut`)
 }
 
 function putOf(cell: ExportedCell): Put {

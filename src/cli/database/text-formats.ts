@@ -1,7 +1,8 @@
 /**
  * Cells as lines of text without loss: JSON lines, and CSV.
  *
- * JSON: first the table, `{"table": …}`, then one cell a line. CSV (RFC 4180): a line of names,
+ * JSON: first the table, `{"table": …}`, then one cell a line, and last `{"cells": …}`, their
+ * number, without which a dump that was cut would look whole. CSV (RFC 4180): a line of names,
  * then one cell a line. The column `encoding` is the encoding of row, qualifier and value.
  */
 import { isUtf8 } from 'node:buffer'
@@ -24,6 +25,11 @@ const columns = ['row', 'family', 'qualifier', 'timestamp', 'type', 'ttl', 'enco
 /** The lines before the first cell. */
 export function headLine(format: TextFormat, table: TableDescription): string {
   return format === 'csv' ? columns.join(',') : toJson({ table })
+}
+
+/** The line after the last of so many cells; undefined: the format has none. */
+export function endLine(format: TextFormat, cells: number): string | undefined {
+  return format === 'csv' ? undefined : JSON.stringify({ cells })
 }
 
 /** A cell as a line. */
@@ -53,8 +59,8 @@ function csvField(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** A line of a dump: the table, or a cell. */
-export type DumpLine = { readonly table: TableDescription } | ExportedCell
+/** A line of a dump: the table, a cell, or the number of cells. */
+export type DumpLine = { readonly table: TableDescription } | ExportedCell | { cells: number }
 
 /** Reads lines of JSON. `ERR_INVALID_ARGUMENT` with the number of the line. */
 export async function* readJsonLines(
@@ -69,6 +75,7 @@ export async function* readJsonLines(
       if (given['table'] !== undefined) {
         return { table: objectOf(given['table'], 'table') as unknown as TableDescription }
       }
+      if (given['cells'] !== undefined) return { cells: Number(given['cells']) }
       return {
         row: bytesFromJson(given['row'], 'row'),
         family: textOf(given['family'], 'family'),

@@ -86,6 +86,9 @@ void t.test('text that is no dump is refused with its line', async (t) => {
     ['{oops', 'json', /line 1/],
     ['null', 'json', /line 1: a line must be an object/],
     ['{"table":null}', 'json', /line 1: table must be an object/],
+    ['{"table":{"name":"t"}}', 'json', /the dump has no end/],
+    ['{"table":{"name":"t"}}\n{"table":{"name":"t"}}\n{"cells":0}\n', 'json', /has no end/],
+    ['{"table":{"name":"t"}}\n{"cells":1}\n', 'json', /of 1 cells has 0: it may be cut/],
     // JSON reads the one as 9007199254740992, and UTF-8 has no form of the other.
     ['{"row":"r","family":"f","qualifier":"q","timestamp":9007199254740993}', 'json', /be a text/],
     ['{"row":"\\ud800","family":"f","qualifier":"q","timestamp":1}', 'json', /lone surrogate/],
@@ -112,6 +115,29 @@ void t.test('text that is no dump is refused with its line', async (t) => {
   }
   t.equal((await cellar('load', join(home, 'absent'), '-d', target)).status, 2)
   t.equal((await cellar('count', 't', '-d', target)).out, '0\n')
+})
+
+void t.test('a dump that was cut at the end of a line is refused', async (t) => {
+  const source = join(home, 'cut')
+  const database = await Database.open(source)
+  const table = await database.createTable('t', { families: { f: {} } })
+  for (const row of ['a', 'b', 'c']) await table.put({ row, cells: { 'f:q': row } })
+  await database.close()
+  const lines = (await cellar('dump', 't', '-d', source)).out.split('\n')
+  t.equal(lines.at(-2), '{"cells":3}')
+  const file = join(home, 'cut.json')
+  for (let kept = 1; kept < lines.length; kept++) {
+    const target = join(home, `cut-${kept}`)
+    await (await Database.open(target)).close()
+    writeFileSync(file, lines.slice(0, kept).join('\n'))
+    const { status, complaint } = await cellar('load', file, '-d', target)
+    t.equal(status, kept === lines.length - 1 ? 0 : 2, `${kept} lines`)
+    if (status !== 0) t.match(complaint, /no end: it may be cut/)
+  }
+  // Chosen lines are no dump, and `--table` names their table.
+  writeFileSync(file, lines[2])
+  const chosen = ['load', file, '--table', 't', '-d', join(home, 'cut-2')]
+  t.equal((await cellar(...chosen)).out, '1 cells in t\n')
 })
 
 void t.test('of several dumps in one file each goes to its own table', async (t) => {
@@ -201,5 +227,5 @@ void t.test('a dump that is killed leaves no file of its name', async (t) => {
   t.equal(await ended, 'SIGKILL', 'it was killed before its end')
   t.equal(existsSync(file), false)
   t.equal((await cellar(...words)).status, 0, 'the command can be repeated')
-  t.equal(readFileSync(file, 'utf8').split('\n').length, 34)
+  t.equal(readFileSync(file, 'utf8').split('\n').length, 35)
 })

@@ -62,6 +62,10 @@ void t.test('verbs show what the database holds, also while it is open', async (
     )
     t.match((await cellar(...scan, '--raw')).out, 'user-04  f:  3000  DeleteFamily\n')
     t.match((await cellar('metrics', ...place)).out, 'cellardb_table_files')
+    const { out: figures } = await cellar('metrics', '--json', ...place)
+    const { out: statistics } = await cellar('stats', '--json', ...place)
+    const { lastSequence } = JSON.parse(statistics) as { lastSequence: number }
+    t.match(JSON.parse(figures), { lastSequence })
   }
   await look('-d', directory)
   const routes = databaseRoutes(database, {

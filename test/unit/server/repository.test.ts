@@ -264,6 +264,9 @@ void t.test('permissions by table and field', async (t) => {
   const { headers } = await send(`${url}/scan`, 'POST', {}, reader)
   const location = `${origin}${headers.get('location')}`
   t.equal((await send(location, 'GET', undefined, editor)).status, 404, 'of somebody else')
+  const heads = [editor, reader].map((each) => fetch(location, { method: 'HEAD', headers: each }))
+  const found = (await Promise.all(heads)).map(({ status }) => status)
+  t.same(found, [404, 200], 'HEAD says whether the scan is there, and does not move it')
   const scanned = await send(`${location}?nsprefixes=false`, 'GET', undefined, reader)
   const [first] = scanned.json['results'] as { fields: object }[]
   t.same(first.fields, { '{n}title': 'two', '{n}inner': shownInner })

@@ -230,7 +230,7 @@ export class Call {
   }
 
   /** The answer without a body. */
-  empty(status: 204 | 304): undefined {
+  empty(status: 200 | 204 | 304): undefined {
     void this.reply.code(status)
   }
 

@@ -33,10 +33,11 @@ async function openScan(call: Call): Promise<object> {
   return call.created(token, { id: token })
 }
 
-/** GET of the next records. */
+/** GET of the next records; HEAD says whether the scan is there, and leaves it where it is. */
 async function nextOfScan(call: Call): Promise<object | undefined> {
   const { scanners } = call.manager
   const token = await ownToken(call)
+  if (call.request.method === 'HEAD') return call.empty(200)
   const records = await scanners.next(token, call.number('batch'), ownerOf(call))
   if (records === undefined) return call.empty(204)
   return { results: records.map((record) => recordToJson(record, call.output)) }
