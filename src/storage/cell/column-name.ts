@@ -6,7 +6,7 @@ import {
   loneSurrogate,
   readArguments,
 } from '../../base/arguments.js'
-import { emptyBytes, toBytes } from '../../base/bytes.js'
+import { emptyBytes, equalBytes, toBytes } from '../../base/bytes.js'
 import { invalidArgument, type CellarError } from '../../base/errors.js'
 import { declareOptions, unchecked, required, type OptionsOf } from '../../base/options.js'
 import { writeEscaped } from './cell-key.js'
@@ -50,6 +50,15 @@ export interface ParsedColumn {
 const parsedMax = 4096
 const parsed = new Map<string, ParsedColumn>()
 
+/**
+ * Columns parsed from parts, by a hash of the qualifier. Only qualifiers without the byte 0 are
+ * here, which keys hold as they are.
+ */
+const parsedParts = Array<ParsedColumn | undefined>(256).fill(undefined)
+
+/** Longer qualifiers are parsed each time. */
+const remembersBytesMax = 64
+
 const colon = 0x3a
 
 /** Escapes a qualifier for the key encoding. */
@@ -90,12 +99,33 @@ function parseParts(column: ColumnParts, names: PartNames): ParsedColumn {
   const { family: name, qualifier } = column
   names.check(column)
   checkBytesLike(name, 'column family')
-  const family = toBytes(name).toString('utf8')
+  const family = typeof name === 'string' ? name : toBytes(name).toString('utf8')
   if (qualifier === undefined || qualifier === null) {
     return { family, escapedQualifier: undefined }
   }
   checkBytesLike(qualifier, 'qualifier')
-  return { family, escapedQualifier: escapeQualifier(toBytes(qualifier)) }
+  const bytes = typeof qualifier === 'string' ? toBytes(qualifier) : qualifier
+  const place = placeOf(bytes)
+  if (place < 0) return { family, escapedQualifier: escapeQualifier(bytes) }
+  const known = parsedParts[place]
+  if (known !== undefined && known.family === family) {
+    const held = known.escapedQualifier!
+    if (equalBytes(bytes, 0, bytes.length, held, 0, held.length)) return known
+  }
+  return (parsedParts[place] = { family, escapedQualifier: escapeQualifier(bytes) })
+}
+
+/** The place of a qualifier in {@link parsedParts}; -1: it has none. */
+function placeOf(qualifier: Uint8Array): number {
+  const { length } = qualifier
+  if (length > remembersBytesMax) return -1
+  let hash = length
+  for (let i = 0; i < length; i++) {
+    const byte = qualifier[i]
+    if (byte === 0) return -1
+    hash = Math.imul(hash, 31) + byte
+  }
+  return (hash ^ (hash >>> 8)) & (parsedParts.length - 1)
 }
 
 function parseString(column: string): ParsedColumn {
