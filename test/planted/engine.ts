@@ -1,6 +1,7 @@
 /** Faults of the engine: writes, flushes, compactions, views, backups, the feed, reads. */
 import type { PlantedFault } from './planted-fault.js'
 
+const expired = ['test/unit/table/reads/expired-rows.test.ts']
 const atomic = ['test/unit/table/operations/atomic-safety.test.ts']
 const backups = ['test/unit/storage/engine/transfer/backup-safety.test.ts']
 const feeds = ['test/unit/table/admin/feed-bounds.test.ts']
@@ -253,8 +254,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a snapshot reads the whole row of an SSTable that is newer than the snapshot',
     file: 'src/storage/store/source-selection.ts',
-    find: 'if (!this.takesWhole || properties.maxSequence > readPoint) return false',
-    replace: 'if (!this.takesWhole) return false',
+    find: '!this.takesWhole || properties.maxSequence > readPoint || earliestPut',
+    replace: '!this.takesWhole || earliestPut',
     tests: ['test/unit/table/reads/whole-rows.test.ts'],
   },
   {
@@ -420,10 +421,38 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
+    name: 'a get takes a row as a whole, of which a cell is expired',
+    file: 'src/storage/store/source-selection.ts',
+    find: ' || earliestPut < oldest',
+    replace: '',
+    tests: expired,
+  },
+  {
+    name: 'a scan takes a row as a whole, of which a cell is expired',
+    file: 'src/storage/sstable/cursor.ts',
+    find: ' || reader.earliestPut < oldest',
+    replace: '',
+    tests: expired,
+  },
+  {
+    name: 'a copy of a row shows cells that have expired since',
+    file: 'src/storage/store/source-selection.ts',
+    find: 'if (!this.takesWhole || this.oldest > 0) return false',
+    replace: 'if (!this.takesWhole) return false',
+    tests: expired,
+  },
+  {
+    name: 'an expired cell is laid over a row that is taken as a whole',
+    file: 'src/storage/store/store-reader.ts',
+    find: 'isVisiblePut(buffer, keyEnd, valueStart, readPoint, oldest)',
+    replace: 'isVisiblePut(buffer, keyEnd, valueStart, readPoint, 0)',
+    tests: expired,
+  },
+  {
     name: 'a snapshot sees a later row that is read as a whole',
     file: 'src/storage/sstable/cursor.ts',
-    find: 'if (this.reader.properties.maxSequence > readPoint) return 0',
-    replace: '',
+    find: 'reader.properties.maxSequence > readPoint || reader.earliestPut',
+    replace: 'reader.earliestPut',
     tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {

@@ -2,9 +2,10 @@
  * Plain puts: cells that most reads and merges need no rules for. A row of plain puts, one of each
  * column, is a plain row; SSTables mark those that lie in one block (`../sstable/FORMAT.md`).
  */
-import { keySuffixBytes, sequenceOf, typeOf } from './cell-key.js'
+import { keySuffixBytes, sequenceOf, timestampHighOf, timestampLowOf, typeOf } from './cell-key.js'
 import { CellType } from './cell-type.js'
 import { plainValueFlags } from './cell-value.js'
+import { approximateTimestamp } from './timestamp.js'
 
 /**
  * Whether an entry is a put without TTL or value reference, with a timestamp that is not in the far
@@ -20,12 +21,21 @@ export function isPlainPut(buffer: Buffer, keyEnd: number, valueStart: number): 
   )
 }
 
-/** Whether an entry is a plain put that is visible at `readPoint`. */
+/**
+ * Whether an entry is a plain put that is visible at `readPoint`, and not older than `oldest` in
+ * milliseconds; 0: of any age.
+ */
 export function isVisiblePut(
   buffer: Buffer,
   keyEnd: number,
   valueStart: number,
   readPoint: number,
+  oldest: number,
 ): boolean {
-  return isPlainPut(buffer, keyEnd, valueStart) && sequenceOf(buffer, keyEnd) <= readPoint
+  if (!isPlainPut(buffer, keyEnd, valueStart) || sequenceOf(buffer, keyEnd) > readPoint) {
+    return false
+  }
+  if (oldest === 0) return true
+  const high = timestampHighOf(buffer, keyEnd)
+  return approximateTimestamp(high, timestampLowOf(buffer, keyEnd)) >= oldest
 }

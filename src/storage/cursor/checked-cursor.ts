@@ -83,10 +83,10 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     if (this.valid) this.expectBehind(before, false)
   }
 
-  override plainRowEnd(readPoint: number, rowBytes: number): number {
+  override plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number {
     this.use()
     const { inner } = this
-    const end = inner.plainRowEnd(readPoint, rowBytes)
+    const end = inner.plainRowEnd(readPoint, oldest, rowBytes)
     this.rowIsFound = end > 0
     if (end === 0) return 0
     assert(end >= inner.valueEnd, 'a row ends with its last entry')

@@ -29,13 +29,13 @@ export interface Cursor {
   /** Moves to the next entry, or becomes invalid. REQUIRES valid. */
   next(): void
   /**
-   * If a plain row begins with the current entry, all of it is visible at `readPoint`, and no other
-   * source has entries of the row: the end of its last entry in `buffer`, where the entries lie
-   * side by side as in a data block, the lengths of the first one included. Else 0. The row with
-   * its terminator takes the first `rowBytes` bytes of the key. May show the entry in another
-   * buffer. REQUIRES valid.
+   * If a plain row begins with the current entry, all of it is visible at `readPoint` and not older
+   * than `oldest` in milliseconds (0: of any age), and no other source has entries of the row: the
+   * end of its last entry in `buffer`, where the entries lie side by side as in a data block, the
+   * lengths of the first one included. Else 0. The row with its terminator takes the first
+   * `rowBytes` bytes of the key. May show the entry in another buffer. REQUIRES valid.
    */
-  plainRowEnd(readPoint: number, rowBytes: number): number
+  plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number
   /** Moves to the last entry of the row that the call of {@link plainRowEnd} before has found. */
   passRow(): void
 }
@@ -76,7 +76,7 @@ export abstract class ShownEntry {
   valueEnd = 0
 
   /** No row is plain, as far as the cursor knows. */
-  plainRowEnd(_readPoint: number, _rowBytes: number): number {
+  plainRowEnd(_readPoint: number, _oldest: number, _rowBytes: number): number {
     return 0
   }
 

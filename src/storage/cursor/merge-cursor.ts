@@ -190,10 +190,10 @@ export class MergeCursor extends ShownEntry implements BackwardCursor {
     else this.settleFirst()
   }
 
-  override plainRowEnd(readPoint: number, rowBytes: number): number {
+  override plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number {
     const { children, sorted, size } = this
     const first = children[sorted[0]]
-    const end = first.plainRowEnd(readPoint, rowBytes)
+    const end = first.plainRowEnd(readPoint, oldest, rowBytes)
     if (end === 0) return 0
     this.showEntryOf(first)
     if (size === 1) return end

@@ -91,7 +91,7 @@ export class InputMerge {
    */
   readRow(row: RowEntries, rowBytes: number): boolean {
     const { top } = this
-    const end = top.plainRowEnd(Infinity, rowBytes)
+    const end = top.plainRowEnd(Infinity, 0, rowBytes)
     return end > 0 && !this.isShared(top, rowBytes) && top.readRow(row, end)
   }
 

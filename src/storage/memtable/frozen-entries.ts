@@ -63,7 +63,7 @@ export class FrozenEntriesCursor implements Cursor {
   }
 
   /** Cells of a memtable are not marked. */
-  plainRowEnd(_readPoint: number, _rowBytes: number): number {
+  plainRowEnd(_readPoint: number, _oldest: number, _rowBytes: number): number {
     return 0
   }
 

@@ -121,7 +121,7 @@ export class MemtableCursor implements BackwardCursor {
   }
 
   /** Cells of a memtable are not marked. */
-  plainRowEnd(_readPoint: number, _rowBytes: number): number {
+  plainRowEnd(_readPoint: number, _oldest: number, _rowBytes: number): number {
     return 0
   }
 

@@ -42,7 +42,7 @@ export function readBackward(
       row.collect(familyIndex, collector)
       if (!collector.wantsRows) return ReadStep.enough
     }
-    if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, read.readPoint)) {
+    if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, read.readPoint, read.oldest)) {
       return ReadStep.rulesNeeded
     }
     if (!position.inRow) {

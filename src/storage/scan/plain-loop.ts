@@ -1,8 +1,9 @@
 /**
  * The fast path of gets and scans: one loop over cells of one store that are plain puts visible to
- * the read, of which the newest of each column is wanted. The loop needs no matcher, takes a plain
- * row that lies in one source as a whole, and seeks past a column with many versions. At any other
- * entry it returns, and the scanner continues by the rules, from the same {@link ReadPosition}.
+ * the read and not expired, of which the newest of each column is wanted. The loop needs no
+ * matcher, takes a plain row that lies in one source as a whole, and seeks past a column with many
+ * versions. At any other entry it returns, and the scanner continues by the rules, from the same
+ * {@link ReadPosition}.
  *
  * backward-loop.ts is the loop of reversed scans. It is a loop of its own because V8 compiles a
  * loop for the classes of cursors that it has seen: one loop for both directions made reversed
@@ -51,7 +52,7 @@ export function readPlain(
   bounds: RowBounds | undefined,
   collector: RowTarget,
 ): ReadStep {
-  const { readPoint } = read
+  const { readPoint, oldest } = read
   const { columns } = read.query
   position.rows = 0
   try {
@@ -65,7 +66,8 @@ export function readPlain(
         collector.endRow()
         if (!collector.wantsRows) return ReadStep.enough
       }
-      if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint)) return ReadStep.rulesNeeded
+      const isPlain = isVisiblePut(buffer, keyEnd, valueStart, readPoint, oldest)
+      if (!isPlain) return ReadStep.rulesNeeded
       if (!position.inRow) {
         if (isOutside(buffer, keyStart, end, bounds!)) return ReadStep.bound
         position.startRow(buffer, keyStart, end)
@@ -83,7 +85,7 @@ export function readPlain(
       if (collector.full) return ReadStep.full
       position.passed = 0
       if (position.qualifierEnd === 0 && columns === undefined && position.triesRow()) {
-        if (addRow(cursor, readPoint, start - keyStart, familyIndex, collector)) {
+        if (addRow(cursor, read, start - keyStart, familyIndex, collector)) {
           position.passedRow(cursor)
           cursor.next()
           continue
@@ -122,12 +124,12 @@ export function readPlain(
  */
 function addRow(
   cursor: Cursor,
-  readPoint: number,
+  { readPoint, oldest }: StoreRead,
   rowBytes: number,
   familyIndex: number,
   collector: RowTarget,
 ): boolean {
-  const end = cursor.plainRowEnd(readPoint, rowBytes)
+  const end = cursor.plainRowEnd(readPoint, oldest, rowBytes)
   if (end === 0) return false
   const { buffer, keyStart, keyEnd, valueEnd } = cursor
   if (!collector.addRow(familyIndex, buffer, keyStart, keyEnd, valueEnd, end)) return false

@@ -36,12 +36,11 @@ export interface StoreQuery {
 
 /**
  * Whether a read wants the newest version of columns: any number of columns, no time range. Then a
- * put is included if it is not masked, does not expire, and is the first of a requested column.
+ * put is included if it is not masked, not expired, and is the first of a requested column.
  */
 export function asksForNewest(query: StoreQuery, options: RetentionOptions): boolean {
   return (
     Math.min(query.versions, options.versions) === 1 &&
-    options.ttlSeconds === Infinity &&
     !options.newVersionBehavior &&
     query.filter === undefined &&
     query.timeRange === allTime &&

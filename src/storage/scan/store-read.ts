@@ -14,6 +14,8 @@ export interface StoreRead {
   /** See {@link asksForNewest}. */
   readonly isNewest: boolean
   readonly readPoint: number
+  /** Puts of a lower timestamp in milliseconds are expired by the family's TTL; 0: none is. */
+  readonly oldest: number
   readonly moment: Moment
   /** If false, a block that is not in memory throws `BlockMissing`. */
   readonly mayBlock: boolean

@@ -118,7 +118,7 @@ export class StoreScanner {
     if (read.isColumn && read.isNewest) {
       if (!cursor.valid) return true
       const { buffer, keyStart, keyEnd, valueStart } = cursor
-      if (isVisiblePut(buffer, keyEnd, valueStart, read.readPoint)) {
+      if (isVisiblePut(buffer, keyEnd, valueStart, read.readPoint, read.oldest)) {
         collector.addRange(this.cell.familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
         return true
       }

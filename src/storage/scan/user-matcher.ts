@@ -227,7 +227,9 @@ export class UserMatcher {
 
 /** The oldest timestamp that is not expired by the family's TTL; 0 if the TTL is infinite. */
 export function oldestUnexpired(options: RetentionOptions, now: number): number {
-  return options.ttlSeconds === Infinity ? 0 : Math.max(0, now - options.ttlSeconds * 1000)
+  return options.ttlSeconds === Infinity
+    ? 0
+    : Math.max(0, Math.round(now - options.ttlSeconds * 1000))
 }
 
 function hasOwnTtl(cell: CellView): boolean {

@@ -225,8 +225,9 @@ export class SsTableCursor implements BackwardCursor {
   }
 
   /** 0 also for a row of one entry, which is read as fast by itself. */
-  plainRowEnd(readPoint: number, _rowBytes: number): number {
-    if (this.reader.properties.maxSequence > readPoint) return 0
+  plainRowEnd(readPoint: number, oldest: number, _rowBytes: number): number {
+    const { reader } = this
+    if (reader.properties.maxSequence > readPoint || reader.earliestPut < oldest) return 0
     const block = this.block!
     const cells = plainRowCells(block, this.slot)
     if (cells < 2) return 0

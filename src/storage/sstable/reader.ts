@@ -73,6 +73,7 @@ export class SsTableReader implements BlockSource {
   /** Size of the file. */
   readonly fileBytes: number
   readonly properties: SsTableProperties
+  readonly earliestPut: number
   readonly keyPatch: KeyPatch | undefined
   readonly index: BlockIndex
   /** Cached blocks by index; the cache clears the entries. */
@@ -108,6 +109,7 @@ export class SsTableReader implements BlockSource {
     this.writtenAs = writtenAs
     this.fileBytes = meta.fileBytes
     this.properties = meta.properties
+    this.earliestPut = Number(meta.properties.earliestPutTimestamp)
     this.keyPatch = options.keyPatch
     this.index = meta.index
     this.blocks = new Array<Block | undefined>(blockCount).fill(undefined)

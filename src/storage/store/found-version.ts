@@ -23,9 +23,12 @@ export class FoundVersion {
     this.high = -1
   }
 
-  /** Notes the version at the position of a cursor, if it is a put visible at `readPoint`. */
+  /**
+   * Notes the version at the position of a cursor, if it is a put visible at `readPoint`. An
+   * expired one counts: all older ones are expired too.
+   */
   note({ buffer, keyEnd, valueStart }: Cursor, readPoint: number): void {
-    if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint)) return
+    if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint, 0)) return
     const high = timestampHighOf(buffer, keyEnd)
     const low = timestampLowOf(buffer, keyEnd)
     const sequence = sequenceOf(buffer, keyEnd)

@@ -101,8 +101,8 @@ export class LevelCursor extends ShownEntry implements BackwardCursor {
     this.showEntryOf(child)
   }
 
-  override plainRowEnd(readPoint: number, rowBytes: number): number {
-    return this.child!.plainRowEnd(readPoint, rowBytes)
+  override plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number {
+    return this.child!.plainRowEnd(readPoint, oldest, rowBytes)
   }
 
   override passRow(): void {

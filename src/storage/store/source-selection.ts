@@ -25,6 +25,7 @@ import { asksForNewest, type StoreQuery } from '../scan/query.js'
 import type { RowCollector } from '../scan/row-collector.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
+import { oldestUnexpired } from '../scan/user-matcher.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { FamilySettings } from './family-settings.js'
 import { FoundVersion } from './found-version.js'
@@ -44,6 +45,7 @@ export class SourceSelection implements StoreRowRead {
   settings: FamilySettings
   isNewest = false
   readPoint = 0
+  oldest = 0
   moment!: Moment
   mayBlock = true
   readonly chosen: Cursor[] = []
@@ -174,6 +176,8 @@ export class SourceSelection implements StoreRowRead {
     }
     this.found.forget()
     this.readPoint = readPoint
+    const expires = settings.ttlSeconds !== Infinity && !query.raw
+    this.oldest = expires ? oldestUnexpired(settings, moment.milliseconds) : 0
     this.moment = moment
     this.mode = mode
     this.mayBlock = mode.mayBlock
@@ -243,7 +247,9 @@ export class SourceSelection implements StoreRowRead {
   /** Finds a copy of the row, which needs no other source. */
   private findCopy({ tables }: StoreSources): boolean {
     const { plain, readPoint, row, rowEnd } = this
-    if (!this.takesWhole || !plain.findCopy(tables[0], row, rowEnd, readPoint)) return false
+    // A copy does not say when its cells expire.
+    if (!this.takesWhole || this.oldest > 0) return false
+    if (!plain.findCopy(tables[0], row, rowEnd, readPoint)) return false
     this.store.copiedRows.noteHit()
     this.isCopy = true
     this.setWhole()
@@ -258,7 +264,7 @@ export class SourceSelection implements StoreRowRead {
     const { cursors, readPoint, store } = this
     const { sources } = cursors
     const { mode, settings } = this
-    if (!this.takesWhole || this.isCopy || this.columns !== undefined) return
+    if (!this.takesWhole || this.isCopy || this.columns !== undefined || this.oldest > 0) return
     if (!mode.cacheBlocks || !settings.blockCache) return
     // A row of one SSTable is found by its location.
     const sourceCount = this.chosen.length + (this.whole === undefined ? 0 : 1)
@@ -314,14 +320,14 @@ export class SourceSelection implements StoreRowRead {
    * cursors laid over it. Where one of them begins with another cell than a visible put, the rules
    * are needed, as `StoreReader` would find out.
    */
-  private mayTakeWhole({ properties }: SsTableReader): boolean {
-    const { chosen, readPoint } = this
-    if (!this.takesWhole || properties.maxSequence > readPoint) return false
+  private mayTakeWhole({ properties, earliestPut }: SsTableReader): boolean {
+    const { chosen, readPoint, oldest } = this
+    if (!this.takesWhole || properties.maxSequence > readPoint || earliestPut < oldest) return false
     // A deferred cursor is not at an entry.
     if (this.deferring.length > 0) return false
     for (let i = 0; i < chosen.length; i++) {
       const { buffer, keyEnd, valueStart } = chosen[i]
-      if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint)) return false
+      if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint, oldest)) return false
     }
     return true
   }

@@ -120,7 +120,7 @@ export class StoreReader {
    * versions are to be passed.
    */
   private layOver(from: number, collector: RowCollector): boolean {
-    const { chosen, row, rowLength, readPoint } = this.selection
+    const { chosen, row, rowLength, readPoint, oldest } = this.selection
     const { familyIndex } = this.scanner.cell
     if (checksInvariants) this.checkCursors()
     for (let i = 0; i < chosen.length; i++) {
@@ -130,7 +130,8 @@ export class StoreReader {
         const { buffer, keyStart, keyEnd, valueStart } = cursor
         const end = rowEndOf(buffer, keyStart, keyEnd)
         if (!equalBytes(buffer, keyStart, end, row, 0, rowLength)) break
-        if (cells === cellsOverMax || !isVisiblePut(buffer, keyEnd, valueStart, readPoint)) {
+        const isPlain = isVisiblePut(buffer, keyEnd, valueStart, readPoint, oldest)
+        if (cells === cellsOverMax || !isPlain) {
           collector.dropFrom(from)
           return false
         }

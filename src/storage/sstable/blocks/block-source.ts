@@ -13,6 +13,8 @@ import type { SectionFile } from './section.js'
 export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
   readonly fileBytes: number
   readonly properties: SsTableProperties
+  /** The smallest timestamp of a put in milliseconds, rounded; above all others without a put. */
+  readonly earliestPut: number
   /** See `SsTableReaderOptions`. */
   readonly keyPatch: KeyPatch | undefined
   readonly index: BlockIndex

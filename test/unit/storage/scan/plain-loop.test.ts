@@ -31,7 +31,13 @@ const allRows: RowBounds = {
 }
 
 function readOf(hasFamilyMarkers: boolean): StoreRead {
-  const read = { query: { columns: undefined }, readPoint: 1000, hasFamilyMarkers, mayStep: true }
+  const read = {
+    query: { columns: undefined },
+    readPoint: 1000,
+    oldest: 0,
+    hasFamilyMarkers,
+    mayStep: true,
+  }
   return read as unknown as StoreRead
 }
 

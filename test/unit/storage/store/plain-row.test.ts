@@ -60,7 +60,7 @@ function cursorCells(
     if (!buffer.subarray(keyStart, keyStart + row.length).equals(row)) break
     const rowEnd = rowEndOf(buffer, keyStart, keyEnd)
     arePlain &&= rowEnd === keyStart + row.length - terminatorBytes
-    arePlain &&= isVisiblePut(buffer, keyEnd, valueStart, Infinity)
+    arePlain &&= isVisiblePut(buffer, keyEnd, valueStart, Infinity, 0)
     texts.push(buffer.toString('latin1', keyStart, valueEnd))
     cursor.next()
   }
