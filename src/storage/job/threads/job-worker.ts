@@ -14,6 +14,7 @@ import { loadChecksums } from '../../codec/checksum.js'
 import { loadCodecs, type Codecs } from '../../codec/codec.js'
 import { loadHooks } from '../../coprocessor/hook-chain.js'
 import type { DirectoryBinding } from '../../fs/directory-handle.js'
+import { systemCode } from '../../fs/errors.js'
 import { NodeFileSystem } from '../../fs/node-fs.js'
 import { collectGarbage } from '../collect-garbage.js'
 import { runToEnd, startJob } from './executor.js'
@@ -51,6 +52,8 @@ export type WorkerAnswer =
       readonly message: string
       /** Where damaged bytes lie, for `ERR_CORRUPTION`. */
       readonly corruption: CorruptionDetail | undefined
+      /** The cause: of the `CellarError`, or any other error itself. */
+      readonly cause: { readonly message: string; readonly code: string | undefined } | undefined
     }
 
 const codecsByMode = new Map<boolean, Codecs>()
@@ -101,7 +104,10 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
     const known = error instanceof CellarError ? error : undefined
     const message = error instanceof Error ? error.message : String(error)
     const code = known?.code as ErrorCode | undefined
-    return { outcome: 'failed', code, message, corruption: known?.corruption }
+    const reason = known === undefined ? error : known.cause
+    const cause =
+      reason instanceof Error ? { message: reason.message, code: systemCode(reason) } : undefined
+    return { outcome: 'failed', code, message, corruption: known?.corruption, cause }
   }
 }
 

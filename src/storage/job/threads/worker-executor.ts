@@ -168,7 +168,8 @@ export class WorkerExecutor implements JobExecutor {
     if (answer.outcome === 'cancelled') throw new JobCancelled()
     if (answer.outcome === 'done') return restore(answer.result)
     const { code, message, corruption } = answer
-    throw new CellarError(code ?? ErrorCode.jobFailed, message, { corruption })
+    const cause = answer.cause && Object.assign(new Error(answer.cause.message), answer.cause)
+    throw new CellarError(code ?? ErrorCode.jobFailed, message, { corruption, cause })
   }
 
   /** Whether a job runs inline. Hooks never do, because nothing could end one that loops. */

@@ -48,6 +48,20 @@ void t.test('a job survives threads that die while they start', options, async (
   t.same(counts, { started: 3, killed: 2 })
 })
 
+void t.test('an error of a thread keeps the error of the system', options, async (t) => {
+  const inputs = [{ fileNumber: 1, fileBytes: 100 }]
+  const numbers = { fileNumbers: [2], valueFileNumbers: [], boundaries: [], segments: [] }
+  const place = { directory: t.testdir({}), databaseId: Buffer.alloc(16) }
+  const lost = { kind: 'compaction', inputs, ...numbers, ...place, format: {} } as unknown as Job
+  await t.rejects(executorOf(t, 1).run(lost, new JobControl()), {
+    code: 'ERR_IO',
+    message: /000001\.sst/,
+    cause: { code: 'ENOENT', message: /no such file/ },
+  })
+  const failed = executorOf(t, 1).run(job, new JobControl())
+  await t.rejects(failed, { code: 'ERR_JOB_FAILED', cause: { message: /\w/ } })
+})
+
 void t.test('all jobs in the queue of such a thread run', options, async (t) => {
   for (const threadsMax of [1, 2]) {
     const executor = executorOf(t, threadsMax)
