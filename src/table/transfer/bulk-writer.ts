@@ -49,6 +49,8 @@ import { loadChecksums } from '../../storage/codec/checksum.js'
 import { loadCodecs } from '../../storage/codec/codec.js'
 import { NodeFileSystem } from '../../storage/fs/node-fs.js'
 import type { FileSystem } from '../../storage/fs/types.js'
+import { temporarySuffix } from '../../storage/fs/whole-file.js'
+import { removeQuietly } from '../../storage/engine/transfer/restore.js'
 import { bulkListPath, writeBulkListSync } from '../../storage/job/bulk-list.js'
 import { SortedFiles } from '../../storage/job/sorted-files.js'
 import { noDatabaseId } from '../../storage/sstable/format.js'
@@ -213,6 +215,8 @@ export class BulkWriter {
   readonly #cell = new CellView()
   #lastRow: Buffer | undefined = undefined
   #ended = false
+  /** Whether {@link abandon} removes the files. */
+  #removable = true
 
   /**
    * Starts writing into a directory, which must be absent or empty. `ERR_INVALID_ARGUMENT`,
@@ -277,15 +281,20 @@ export class BulkWriter {
     const written = files.reduce((sum, { entryCount }) => sum + entryCount, 0)
     assert(written === this.cells, 'the files hold the cells that were added')
     writeBulkListSync(this.#fileSystem, this.directory, files)
+    this.#removable = false
     const bytes = files.reduce((sum, { fileBytes }) => sum + fileBytes, 0)
     const { directory, rows, cells } = this
     return { directory, files: files.length, rows, cells, bytes }
   }
 
-  /** Removes the written files; no effect after {@link finish}. */
+  /** Removes the written files; no effect after a {@link finish} that has succeeded. */
   abandon(): void {
-    if (this.#ended) return
+    if (!this.#removable) return
+    this.#removable = false
     this.#ended = true
+    // A failed sync of the directory leaves the list, too.
+    const list = bulkListPath(this.#fileSystem, this.directory)
+    for (const path of [list, list + temporarySuffix]) removeQuietly(this.#fileSystem, path)
     this.#files.abandon()
   }
 }

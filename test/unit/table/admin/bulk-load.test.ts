@@ -8,6 +8,8 @@ import {
   type MemoryFileSystem,
 } from '../../../../src/entries/index.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { contentOf, fill, makeTable, tableFiles } from './support.js'
 
@@ -34,6 +36,30 @@ function values(database: Database): string[] {
   for (const row of database.table('t').scanSync()) found.push(row.value('b:y')?.toString() ?? '')
   return found
 }
+
+void t.test('a writer whose finish has failed can be abandoned', async (t) => {
+  for (let failAt = 1; ; failAt++) {
+    const fileSystem = new FaultyFileSystem(new SimulatedDisk())
+    const writer = await BulkWriter.create('/bulk', { families, fileSystem })
+    writer.add({ row: 'r', cells: { 'a:x': '1', 'b:y': '2' } })
+    fileSystem.arm({ failAt, errno: 'ENOSPC' })
+    try {
+      writer.finish()
+    } catch (error) {
+      t.match(error, { code: 'ERR_NO_SPACE' })
+    }
+    const { failures } = fileSystem
+    fileSystem.disarm()
+    writer.abandon()
+    const left = fileSystem.listSync('/bulk')
+    if (failures === 0) {
+      t.strictSame(left, ['000001.sst', '000002.sst', 'BULK'], 'finished files stay')
+      t.ok(failAt > 10)
+      break
+    }
+    t.strictSame(left, [], `call ${failAt} failed`)
+  }
+})
 
 void t.test('what was loaded is there, in all states', async (t) => {
   const test = await TestDatabase.open()
