@@ -66,6 +66,8 @@ export class Log {
   private microtaskScheduled = false
   private immediateScheduled = false
   private syncLoopRunning = false
+  /** The end of the last sync loop; never rejects. */
+  private syncLoop: Promise<void> | undefined = undefined
   private readonly onMicrotask: () => void
   private readonly onImmediate: () => void
 
@@ -294,22 +296,27 @@ export class Log {
   }
 
   private async closeOnce(): Promise<void> {
-    if (this.firstFailure === undefined) {
-      // The groups of this turn are written first, so that their promises settle as usual.
-      this.syncGroup ??= deferred<void>()
-      const synced = this.syncGroup.promise
-      this.flushGroups()
-      await synced.finally(() => {
-        if (this.firstFailure !== undefined) this.closeFiles()
-      })
-      this.attempt(() => {
-        this.writer.appendMark()
-        this.writer.writeSync()
-        this.writer.cutRoom()
-        this.writer.syncSync()
-      })
+    try {
+      if (this.firstFailure === undefined) await this.endCleanly()
+    } finally {
+      // Afterwards the directory may belong to another opener, so no sync may run on.
+      await this.syncLoop
+      this.closeFiles()
     }
-    this.closeFiles()
+  }
+
+  private async endCleanly(): Promise<void> {
+    // The groups of this turn are written first, so that their promises settle as usual.
+    this.syncGroup ??= deferred<void>()
+    const synced = this.syncGroup.promise
+    this.flushGroups()
+    await synced
+    this.attempt(() => {
+      this.writer.appendMark()
+      this.writer.writeSync()
+      this.writer.cutRoom()
+      this.writer.syncSync()
+    })
   }
 
   /** Closes every file. All that must be durable is durable by now, so a failure loses nothing. */
@@ -411,7 +418,7 @@ export class Log {
   }
 
   private startSyncLoop(): void {
-    if (!this.syncLoopRunning) void this.runSyncLoop()
+    if (!this.syncLoopRunning) this.syncLoop = this.runSyncLoop()
   }
 
   /**

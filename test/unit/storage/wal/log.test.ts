@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { CellarError } from '../../../../src/base/errors.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
+import { withMembers } from '../../../helpers/planted.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { scanRecordsSync } from '../../../../src/storage/record/record-scan.js'
 import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'
@@ -413,21 +414,48 @@ void t.test('a sync that fails beside one that goes on poisons the log at once',
   const fs = new FaultyFileSystem(newFileSystem())
   const log = openLog(fs)
   append(log, 1)
-  log.roll()
-  append(log, 2)
   let end = (): void => undefined
   const held = new Promise<void>((resolve) => (end = resolve))
   fs.syncDirectory = () => held
   fs.arm({ failAt: 1, errno: 'EIO', only: ({ kind }) => kind === 'sync' })
+  log.roll()
+  append(log, 2)
   const commit = log.commit('FSYNC_WAL')
   commit.catch(() => undefined)
   await turn()
   await turn()
   t.match(log.failure, { code: 'ERR_IO' }, 'while the directory is synced')
   t.throws(() => append(log, 3), { code: 'ERR_POISONED', cause: { code: 'ERR_IO' } })
+  let closed = false
+  const closing = log.close().then(() => (closed = true))
+  await turn()
+  t.notOk(closed, 'a close ends after the sync that runs: the directory is unlocked then')
   end()
   await t.rejects(commit, { code: 'ERR_IO' })
-  await log.close()
+  await closing
+})
+
+void t.test('a failing call of a close leaves no file of the log open', async (t) => {
+  await loadChecksums()
+  for (let failAt = 1, failures = 1; failures > 0; failAt++) {
+    const memory = newFileSystem()
+    let open = 0
+    const counted = withMembers<FileSystem>(memory, {
+      openSync: (path, mode) => {
+        const file = memory.openSync(path, mode)
+        open++
+        return withMembers(file, { closeSync: () => void (open--, file.closeSync()) })
+      },
+    })
+    const fs = new FaultyFileSystem(counted)
+    const log = openLog(fs)
+    append(log, 1)
+    await log.commit('FSYNC_WAL')
+    fs.arm({ failAt, errno: 'EIO' })
+    await log.close().catch((error: unknown) => t.match(error, { code: 'ERR_IO' }))
+    failures = fs.failures
+    t.equal(open, 0, `call ${failAt}`)
+  }
 })
 
 void t.test('nothing is acknowledged as durable before the name of its segment is', async (t) => {
