@@ -28,7 +28,12 @@ export class KeptContent implements Content {
   /** The file belongs to the content from now on. */
   constructor(file: File) {
     this.file = file
-    this.size = file.sizeSync()
+    try {
+      this.size = file.sizeSync()
+    } catch (error) {
+      file.closeSync()
+      throw error
+    }
   }
 
   readSync(target: Uint8Array, targetStart: number, length: number, position: number): number {
