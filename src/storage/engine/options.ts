@@ -112,9 +112,8 @@ export const databaseOptions = {
   /**
    * Whether awaited reads take blocks that are not in the cache from the file at once, as long as
    * such reads are quick: under 100 microseconds on average, since the files are in the memory of
-   * the operating system. A read of over a millisecond sends the reads of the next second through
-   * another thread. So the event loop waits for the disk at most once in a second; false: never.
-   * Default true.
+   * the operating system. Slow reads send those of the next second through another thread. So the
+   * event loop waits for a slow disk about once in a second; false: never. Default true.
    */
   quickReads: boolean(true),
   /**

@@ -7,12 +7,15 @@
  * The gate is open while reads take under 100 microseconds on average. One read of a millisecond is
  * no proof of a slow disk, because the garbage collector takes as long; so a read counts as half a
  * millisecond at most, and two such reads close the gate for a second. After that second one is
- * enough. A read that takes longer than any pause of the collector of young objects closes the gate
- * alone. So a slow disk holds up the event loop for one read a second.
+ * enough. Among many quick reads slow ones are averaged away, so what reads take over 100
+ * microseconds also adds up, less what others take under that: 20 milliseconds close the gate. One
+ * read that takes longer than any pause of the collector of young objects does so alone, and so
+ * does one that fails, for it may have taken any time. So a slow disk holds up the event loop for
+ * about one read a second.
  */
 
-/** A single read that takes longer closes the gate. */
-const slowMilliseconds = 20
+/** Reads that take longer than the mean allows by this, in sum, close the gate. */
+const excessMillisecondsMax = 20
 /** Reads that take longer on average close the gate. */
 const meanMillisecondsMax = 0.1
 /** A read counts in the average with this much at most. */
@@ -29,6 +32,8 @@ export class ReadGate {
   private readonly now: () => number
   private mean = 0
   private closedUntil = 0
+  private isReading = false
+  private excess = 0
 
   /** A gate that is not allowed to open is always closed. `now`: milliseconds that only grow. */
   constructor(isAllowed: boolean, now = (): number => performance.now()) {
@@ -40,15 +45,25 @@ export class ReadGate {
   enter(): number {
     if (!this.isAllowed) return -1
     const now = this.now()
-    return now < this.closedUntil ? -1 : now
+    if (this.isReading) this.close(now)
+    if (now < this.closedUntil) return -1
+    this.isReading = true
+    return now
   }
 
-  /** Notes the end of a read that has started at the time of {@link enter}. */
+  /** Notes the end of a read that has started at the time of {@link enter}, and did not fail. */
   leave(startedAt: number): void {
+    this.isReading = false
     const now = this.now()
     const milliseconds = now - startedAt
     this.mean += (Math.min(milliseconds, countedMillisecondsMax) - this.mean) * weight
-    if (milliseconds <= slowMilliseconds && this.mean <= meanMillisecondsMax) return
+    this.excess = Math.max(0, this.excess + milliseconds - meanMillisecondsMax)
+    if (this.excess > excessMillisecondsMax || this.mean > meanMillisecondsMax) this.close(now)
+  }
+
+  private close(now: number): void {
+    this.isReading = false
+    this.excess = 0
     this.mean = meanMillisecondsReopened
     this.closedUntil = now + closedMilliseconds
   }
