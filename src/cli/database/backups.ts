@@ -2,12 +2,13 @@
  * Backups of an open database, with rotation.
  *
  * With a number of backups to keep, the target is a folder of backups that are named by their
- * times, and the oldest ones are removed when a new one is complete. Only folders with such a name
- * that hold a backup are ever removed.
+ * times, and the oldest ones are removed when a new one is complete and its name is on the disk.
+ * Only folders with such a name that hold a backup are ever removed.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { invalidArgument, systemClock } from '../../api/index.js'
+import { NodeFileSystem } from '../../entries/index.js'
 
 const stamp = /^\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}\.\d{3}Z$/
 const unfinished = '.unfinished'
@@ -63,6 +64,7 @@ async function addTo<Summary>(
   const summary = await run(path)
   const directory = join(folder, nextName(readdirSync(folder).filter(isBackupName)))
   renameSync(path, directory)
+  for (const each of [folder, dirname(folder)]) new NodeFileSystem().syncDirectorySync(each)
   return [directory, summary]
 }
 

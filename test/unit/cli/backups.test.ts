@@ -1,9 +1,9 @@
 /** Folders of backups: their names, and what is no such folder. */
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { makeBackup } from '../../../src/cli/database/backups.js'
-import { Database } from '../../../src/entries/index.js'
+import { Database, NodeFileSystem } from '../../../src/entries/index.js'
 import { temporary } from './support.js'
 
 const home = temporary(t)
@@ -36,4 +36,25 @@ void t.test('a backup takes no other backups in', async (t) => {
   const refusal = { code: 'ERR_INVALID_ARGUMENT', message: /is a backup/ }
   await t.rejects(makeBackup(target, 2, { run, verify: undefined }), refusal)
   t.strictSame(readdirSync(target), names)
+})
+
+void t.test('the name of a backup is on the disk before an older one is removed', async (t) => {
+  const database = await Database.open(join(home, 'durable'))
+  t.teardown(() => database.close())
+  const folder = join(home, 'durable-backups')
+  const run = (directory: string) => database.backup(directory)
+  const first = await makeBackup(folder, 1, { run, verify: undefined })
+  const synced = new Map<string, string[]>()
+  const { syncDirectorySync } = NodeFileSystem.prototype as {
+    syncDirectorySync: (this: NodeFileSystem, path: string) => void
+  }
+  t.teardown(() => (NodeFileSystem.prototype.syncDirectorySync = syncDirectorySync))
+  NodeFileSystem.prototype.syncDirectorySync = function (path) {
+    syncDirectorySync.call(this, path)
+    synced.set(path, readdirSync(path))
+  }
+  const second = await makeBackup(folder, 1, { run, verify: undefined })
+  const names = [first, second].map(({ directory }) => directory.slice(folder.length + 1))
+  t.strictSame(synced.get(folder), names)
+  t.ok(synced.has(dirname(folder)))
 })
