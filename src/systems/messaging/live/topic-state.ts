@@ -84,7 +84,7 @@ export class TopicState {
     lastTimestamp: number,
     cacheBytesMax: number,
   ) {
-    this.id = id
+    this.id = Object.freeze(id)
     this.name = `${id.namespace}:${id.topic}`
     this.prefix = topicPrefix(id)
     this.properties = state.properties

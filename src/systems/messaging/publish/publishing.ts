@@ -120,11 +120,13 @@ async function publishOnce(
   const { database, settings, tables } = parts
   const oldest = settings.clock.now() - topic.ttlMilliseconds
   const source = { database, table: tables.producer, topic, oldest }
-  return topic.producers.with(producer.id, source, (state) => {
+  const outcome = await topic.producers.with(producer.id, source, (state) => {
     const publish = async (row: ProducerRow): Promise<PublishResponse> =>
       (await write(parts, [{ topic, request, row }]))[0]
     return state.find(producer) ?? state.publish(producer.sequence, publish)
   })
+  // The producer keeps the outcome for retries.
+  return { ...outcome, rollbackRange: { ...outcome.rollbackRange } }
 }
 
 /**

@@ -246,3 +246,18 @@ void t.test('a producer that is still being read when the service closes', async
   t.strictSame(await table('tms.message').scan().all(), [])
   await close()
 })
+
+void t.test('callers that change an outcome or an id change neither row nor topic', async (t) => {
+  const { service, publish, close } = await open()
+  const change = (object: object): void => void Reflect.set(object, 'topic', 'other')
+  const outcome = (await publish(1))!
+  const first = { ...outcome.rollbackRange }
+  Object.assign(outcome.rollbackRange, { startTimestamp: -1, endSequenceId: 1 << 20 })
+  t.strictSame((await publish(1))!.rollbackRange, first)
+  await t.resolves(publish(2), 'the row with both outcomes can be written')
+  for (const id of await service.listAllTopics()) change(id)
+  for (const { id } of await service.scanTopics()) change(id)
+  for (const { id } of service.topicCounters()) change(id)
+  t.strictSame(await service.listTopics('n'), ['t'])
+  await close()
+})
