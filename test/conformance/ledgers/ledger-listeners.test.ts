@@ -196,4 +196,21 @@ onEachBackend('changes faster than listeners come in order', async (t, { store }
   )
 })
 
+onEachBackend('metadata that a caller or listener changes are their own', async (t, { store }) => {
+  const manager = await LedgerManager.open(store)
+  const told: unknown[] = []
+  const change: LedgerMetadataListener<LedgerMetadata> = (_id, found) => {
+    Object.assign(found?.value ?? {}, { length: 9n })
+  }
+  await manager.createLedger(1n, { ...withLength(5n), cToken: 1n })
+  manager.registerLedgerMetadataListener(1n, change)
+  manager.registerLedgerMetadataListener(1n, (_id, found) => void told.push(found?.value.length))
+  await settle()
+  t.strictSame(told, [5n])
+  const other = { ...metadata, cToken: 2n }
+  const creation = manager.createLedger(1n, other)
+  other.cToken = 1n
+  await t.rejects(creation, { code: 'ERR_LEDGER_EXISTS' })
+})
+
 countNumberedCases()

@@ -141,19 +141,20 @@ export class LedgerListeners<M> {
 
   #tell(ledgerId: bigint, watch: Watch<M>, value: Value, version: Version): void {
     const { told, undecodable } = watch
-    let metadata: M
-    try {
-      metadata = this.#settings.decode(value)
-    } catch (error) {
-      if (undecodable !== undefined && version.compare(undecodable) !== 'AFTER') return
-      watch.undecodable = version
-      safeHandler(this.#settings.onListenerError)(error)
-      return
-    }
     for (const [listener, before] of [...told]) {
       // A listener before it may have unregistered it.
       if (!told.has(listener)) continue
       if (before !== undefined && version.compare(before) !== 'AFTER') continue
+      let metadata: M
+      try {
+        // Decoded for each listener, which may keep and change its own.
+        metadata = this.#settings.decode(value)
+      } catch (error) {
+        if (undecodable !== undefined && version.compare(undecodable) !== 'AFTER') return
+        watch.undecodable = version
+        safeHandler(this.#settings.onListenerError)(error)
+        return
+      }
       told.set(listener, version)
       this.#call(listener, ledgerId, { value: metadata, version })
     }

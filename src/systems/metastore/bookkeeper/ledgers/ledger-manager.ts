@@ -108,11 +108,11 @@ export class LedgerManager<M = LedgerMetadata> {
   async createLedger(ledgerId: bigint, metadata: M): Promise<Version> {
     const key = ledgerKey(ledgerId)
     const value = this.#encode(metadata)
+    const token = this.#codec.creatorToken?.(metadata)
     try {
       return await this.#table.put(key, value, Version.NEW)
     } catch (error) {
       if (codeOf(error) !== MetastoreErrorCode.keyExists) throw failure(ledgerId, error)
-      const token = this.#codec.creatorToken?.(metadata)
       if (token !== undefined) {
         const stored = await this.readLedger(ledgerId)
         if (this.#codec.creatorToken?.(stored.value) === token) return stored.version
