@@ -237,7 +237,10 @@ export abstract class StoreHandle implements CachingStore {
   /** Queues an event for the listeners that are registered at the time of the call. */
   protected tell(event: Notification): void {
     const { all } = this.#listeners
-    if (all.length > 0) this.dispatcher.add(() => this.dispatcher.callAll(all, event))
+    if (all.length === 0) return
+    // One object for all listeners, those of locks, views and elections among them.
+    Object.freeze(event)
+    this.dispatcher.add(() => this.dispatcher.callAll(all, event))
   }
 
   /** Queues a session event for the listeners that are registered when it is dispatched. */

@@ -153,3 +153,19 @@ void t.test('a put of a cache succeeds although the value cannot be read again',
   await store.close()
   await database.close()
 })
+
+void t.test('a listener that changes its event changes it for no other', async (t) => {
+  const database = await openMemoryDatabase()
+  const errors: unknown[] = []
+  const onListenerError = (error: unknown): void => void errors.push(error)
+  const store = await metadataStoreOf(database, { onListenerError })
+  store.registerListener((event) => Object.assign(event, { path: '/other', type: 'Deleted' }))
+  const events: unknown[] = []
+  store.registerListener((event) => events.push(event))
+  await store.put('/a', '')
+  await turns()
+  t.strictSame(events[0], { type: 'Created', path: '/a' })
+  t.ok(errors[0] instanceof TypeError, 'the handler has the error of the listener')
+  await store.close()
+  await database.close()
+})
