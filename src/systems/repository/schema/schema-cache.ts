@@ -151,7 +151,7 @@ export class SchemaCache implements ValueSchema {
         const nearer = entries.get(entry.field)
         if (nearer === undefined) entries.set(entry.field, entry)
         else if (entry.mandatory && !nearer.mandatory) {
-          entries.set(entry.field, { ...nearer, mandatory: true })
+          entries.set(entry.field, Object.freeze({ ...nearer, mandatory: true }))
         }
       }
       for (const { id, version } of at.supertypes) {
@@ -205,9 +205,15 @@ export class SchemaCache implements ValueSchema {
     if (before !== undefined && this.#typesByName.get(before.name) === newest.id) {
       this.#typesByName.delete(before.name)
     }
-    const frozen = versions.map((version) => Object.freeze(version))
+    const frozen = versions.map(frozenJson)
     this.#types.set(newest.id, frozen)
     this.#typesByName.set(newest.name, newest.id)
     this.#typesByOrdinal[newest.ordinal] = frozen
   }
+}
+
+/** Freezes a value of JSON, at every depth. */
+function frozenJson<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(frozenJson)
+  return Object.freeze(value)
 }

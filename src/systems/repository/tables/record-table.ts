@@ -2,7 +2,6 @@
 import {
   checkArray,
   checked,
-  checkObject,
   checkSignal,
   checkText,
   declareOptions,
@@ -12,7 +11,7 @@ import {
   type OptionsOf,
 } from '../../../api/index.js'
 import { blobAt } from '../blobs/blob-references.js'
-import { blobDamaged, type ByteRange } from '../blobs/blob-store.js'
+import { blobDamaged, rangeOptions, type ByteRange } from '../blobs/blob-store.js'
 import type { Blobs } from '../blobs/blobs.js'
 import { hasCode, invalidArgument } from '../errors.js'
 import type { TableIndexes } from '../fields/field-index.js'
@@ -36,6 +35,7 @@ import {
   pruneVersions,
   purgeRecord,
   restoreVersion,
+  revisionOptions,
   undeleteRecord,
   type FieldDifference,
   type PruneOptions,
@@ -57,7 +57,7 @@ const placeOptions = declareOptions('the place of a blob', {
   /** Version of the record. Default: the newest. */
   version: integer({ min: 0, default: undefined }),
   /** Default: all bytes. */
-  range: checked(checkObject<ByteRange>),
+  range: checked((given: ByteRange) => rangeOptions.read(given)),
 })
 
 /** The position of a blob in a field, and the range of bytes to read. */
@@ -155,9 +155,9 @@ export class RecordTable extends RecordReader {
    * `ERR_BLOB_NOT_FOUND`, `ERR_BLOB_DAMAGED`, `ERR_INVALID_ARGUMENT`.
    */
   async readBlob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<BlobContent> {
-    const { range } = placeOptions.read(place)
-    const blob = await this.blob(id, field, place)
-    return { blob, bytes: this.#bytesOf(id, field, place, blob, range) }
+    const copy = placeOptions.read(place)
+    const blob = await this.blob(id, field, copy)
+    return { blob, bytes: this.#bytesOf(id, field, copy, blob) }
   }
 
   async *#bytesOf(
@@ -165,10 +165,9 @@ export class RecordTable extends RecordReader {
     field: string,
     place: BlobPlace,
     blob: Blob,
-    range: ByteRange | undefined,
   ): AsyncGenerator<Buffer, void> {
     try {
-      yield* this.#blobs.read(blob, range)
+      yield* this.#blobs.read(blob, place.range)
     } catch (error) {
       throw await blobReadError(this, error, id, field, place, blob)
     }
@@ -247,12 +246,13 @@ export class RecordTable extends RecordReader {
     id: RecordIdLike,
     tag: string,
     version?: number,
-    options?: RevisionOptions,
+    options: RevisionOptions = {},
   ): Promise<WriteResult> {
     checkText(tag, 'a version tag')
     if (version !== undefined) checkVersion(version)
+    const settings = revisionOptions.read(options)
     const target = version ?? (await this.read(id)).version ?? 0
-    return this.update({ id, fields: { [tag]: BigInt(target) } }, options)
+    return this.update({ id, fields: { [tag]: BigInt(target) } }, settings)
   }
 
   /** Removes a version tag. */

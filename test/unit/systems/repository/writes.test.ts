@@ -352,3 +352,38 @@ void t.test('ids and links cannot change', (t) => {
   t.throws(() => new Link({ rules: bad }), { code: 'ERR_INVALID_ARGUMENT' })
   t.end()
 })
+
+void t.test('the options of a tag, and the place of a blob, count as of the call', async (t) => {
+  const { table, manager } = await open(t)
+  const { types } = manager
+  const tag = '{org.lilyproject.vtag}x'
+  await types.createFieldType({ name: tag, valueType: 'LONG' })
+  await types.createFieldType({ name: '{n}blob', valueType: 'BLOB' })
+  const blob = await manager.blobs.upload([Buffer.from('0123456789')], { mediaType: 'a/b' })
+  const id = 'USER.1'
+  const { record } = await table.create({ id, type, fields: { '{n}blob': blob } })
+  const options = { revision: record.revision }
+  const tagging = table.tag(id, tag, undefined, options)
+  options.revision = 99
+  t.equal((await tagging).status, 'UPDATED')
+  const range = { start: 2, end: 5 }
+  const { bytes } = await table.readBlob(id, '{n}blob', { range })
+  range.end = 9
+  const pieces: Buffer[] = []
+  for await (const piece of bytes) pieces.push(piece)
+  t.equal(Buffer.concat(pieces).toString(), '234')
+})
+
+void t.test('record types that are returned cannot be changed', async (t) => {
+  const { table, manager } = await open(t)
+  const { types } = manager
+  const field = { name: '{n}text', mandatory: true, values: ['a'] }
+  await types.createRecordType({ name: '{n}above', fields: [field] })
+  const { fields } = types.getRecordType('{n}above')
+  const [entry] = types.effectiveFields(types.getRecordType('{n}above')).values()
+  t.notOk(Reflect.deleteProperty(fields, 0), 'nor be emptied')
+  t.notOk(Reflect.set(entry, 'mandatory', false))
+  t.notOk(Reflect.set(entry.values!, 0, 'b'))
+  const wrong = { type: '{n}above', fields: { '{n}text': 'b' } }
+  await t.rejects(table.create(wrong), { code: 'ERR_INVALID_RECORD' })
+})

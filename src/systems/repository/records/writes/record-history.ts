@@ -52,7 +52,8 @@ const pruneOptions = declareOptions('a pruning', {
  */
 export interface PruneOptions extends OptionsOf<typeof pruneOptions> {}
 
-const revisionOptions = declareOptions('a restore', {
+/** The declaration of {@link RevisionOptions}. */
+export const revisionOptions = declareOptions('a restore', {
   /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
   revision: revisionOption,
 })
