@@ -5,7 +5,9 @@ import { ManualClock } from '../../../src/base/clock.js'
 import { seededRandom } from '../../../src/base/random.js'
 import {
   hubAddress,
+  LongVersion,
   MetastoreErrorCode,
+  SubscriptionDataManager,
   TopicManager,
   TopicOwnershipManager,
   Version,
@@ -275,6 +277,36 @@ onEachBackend(`127: 200 hubs and random kills [seed ${seed}]`, async (t, group) 
     t.equal(new Set(owners.map(({ hostname }) => hostname)).size, 1)
     t.ok(await registry.isAlive(owners[0]))
   }
+})
+
+onEachBackend('listeners that write into the name of a topic', async (t, { store }) => {
+  const registry = new MemoryHubRegistry(seededRandom(seed))
+  const ownership = await TopicOwnershipManager.open(store)
+  const registration = registry.register('a:1')
+  const manager = new TopicManager({ ownership, hubs: registry, registration })
+  manager.addTopicOwnershipChangeListener({
+    acquiredTopic: (topic, owned) => {
+      topic.fill('y')
+      owned.topic.fill('y')
+    },
+    lostTopic: (topic) => void topic.fill('z'),
+  })
+  const events: string[] = []
+  manager.addTopicOwnershipChangeListener({
+    acquiredTopic: (topic) => void events.push(`+${topic.toString()}`),
+    lostTopic: (topic) => void events.push(`-${topic.toString()}`),
+  })
+  await manager.getOwner('x')
+  await manager.releaseTopic('x')
+  t.strictSame(events, ['+x', '-x'])
+  t.equal(await ownership.readOwnerInfo('x'), null, 'the topic is free')
+  const subscriptions = await SubscriptionDataManager.open(store)
+  const owned = { topic: Buffer.from('w'), token: new LongVersion(1n), isHeld: () => true }
+  const taking = subscriptions.fence(owned)
+  owned.topic.fill('v')
+  const fence = await taking
+  const write = subscriptions.createSubscriptionData('w', 's', {}, fence)
+  await t.resolves(write, 'the fence is of the topic of its call')
 })
 
 const aboveMetadata = 'it is about a hub that serves messages; the interface ends at its metadata'

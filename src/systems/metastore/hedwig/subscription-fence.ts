@@ -27,9 +27,9 @@ export class SubscriptionFence {
   readonly #ownership: TopicOwnership
   readonly #topicKey: string
 
-  private constructor(ownership: TopicOwnership, guard: RowGuard) {
+  private constructor(ownership: TopicOwnership, ownKey: string, guard: RowGuard) {
     this.#ownership = ownership
-    this.#topicKey = topicKey(ownership.topic)
+    this.#topicKey = ownKey
     this.guard = guard
   }
 
@@ -50,13 +50,13 @@ export class SubscriptionFence {
     }))
     if (!(token instanceof LongVersion)) throw unexpectedCondition('the token is no version')
     records.guarded()
-    const key = fenceKey(topic)
+    const [key, ownKey] = [fenceKey(topic), topicKey(topic)]
     const version = await records.change(key, fields, (row) => {
       const isLater = row !== undefined && readToken(row.value).compare(token) === 'AFTER'
       if (isLater || !ownership.isHeld()) throw notResponsible(topic)
       return new Value({ [field]: token.toString() })
     })
-    return new SubscriptionFence(ownership, { key, version: version! })
+    return new SubscriptionFence(ownership, ownKey, { key, version: version! })
   }
 
   /**

@@ -273,17 +273,16 @@ export class TopicManager {
   async #acquire(key: string, token: Version): Promise<void> {
     this.#checkHeld()
     const owned = new OwnedTopic(topicOfKey(key), token, this.#registration)
-    const { topic } = owned
     try {
       for (const listener of this.#listeners) {
-        await listener.acquiredTopic(topic, owned)
+        await listener.acquiredTopic(topicOfKey(key), owned)
         this.#checkHeld()
       }
     } catch (error) {
       const failures: unknown[] = [error]
-      await this.#giveUp(owned).catch((later: unknown) => failures.push(later))
+      await this.#giveUp(key, owned).catch((later: unknown) => failures.push(later))
       this.#checkHeld()
-      const message = `topic ${topic.toString()} was refused after the election`
+      const message = `topic ${topicOfKey(key).toString()} was refused after the election`
       const refused = failed(HedwigErrorCode.serviceDown, message, error)
       const all = new AggregateError([refused, ...failures], message)
       throw failed(HedwigErrorCode.composite, message, all)
@@ -296,17 +295,18 @@ export class TopicManager {
     const owned = this.#owned.get(key)
     assert(owned !== undefined, 'an owned topic is released')
     this.#owned.delete(key)
-    await this.#giveUp(owned)
+    await this.#giveUp(key, owned)
   }
 
   /**
    * Notifies the listeners first, so that this hub stops serving the topic before another hub owns
    * it.
    */
-  async #giveUp(owned: OwnedTopic): Promise<void> {
-    const { topic } = owned
+  async #giveUp(key: string, owned: OwnedTopic): Promise<void> {
+    // Not the topic of the ownership: listeners have that, and may write into it.
+    const topic = topicOfKey(key)
     owned.isLost = true
-    await this.#tellLost(topic)
+    await this.#tellLost(key)
     this.#reportLoad()
     for (;;) {
       const record = await this.#ownership.readOwnerInfo(topic)
@@ -323,14 +323,14 @@ export class TopicManager {
 
   /** The registration has ended: from now on other hubs may own the topics. */
   #loseAll(): void {
-    const lost = [...this.#owned.values()]
+    const lost = [...this.#owned]
     this.#owned.clear()
-    for (const owned of lost) owned.isLost = true
-    for (const { topic } of lost) void this.#tellLost(topic)
+    for (const [, owned] of lost) owned.isLost = true
+    for (const [key] of lost) void this.#tellLost(key)
   }
 
-  async #tellLost(topic: Buffer): Promise<void> {
-    for (const listener of this.#listeners) await tellLost(listener, topic)
+  async #tellLost(key: string): Promise<void> {
+    for (const listener of this.#listeners) await tellLost(listener, topicOfKey(key))
   }
 
   #use(key: string, owned: OwnedTopic): void {
