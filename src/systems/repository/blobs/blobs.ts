@@ -115,7 +115,7 @@ export class Blobs {
   async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
     const { mediaType, name, size } = uploadOptions.read(upload)
     const described = { mediaType, ...(name === undefined ? {} : { name }) }
-    const pieces = blobPieces(isBytes(source) ? [source] : source)
+    const pieces = blobPieces(isBytes(source) ? [copyOfBytes(source)] : source)
     const { inlineBytesMax } = this.#parts
     const expected = size ?? (isBytes(source) ? source.length : undefined)
     if (expected !== undefined && expected <= inlineBytesMax) {
@@ -377,4 +377,9 @@ function measure(
     throw blobDamaged(`${expected} bytes were announced, and there are ${found}`)
   }
   return { measured: measured(), result: () => ({ size, checksum: hash.digest() }) }
+}
+
+/** A copy of bytes; detached ones stay as they are, for the check of the pieces. */
+function copyOfBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.length === 0 ? bytes : Buffer.from(bytes)
 }

@@ -353,13 +353,16 @@ void t.test('ids and links cannot change', (t) => {
   t.end()
 })
 
-void t.test('the options of a tag, and the place of a blob, count as of the call', async (t) => {
+void t.test('options of tags, and bytes and places of blobs, count as of the call', async (t) => {
   const { table, manager } = await open(t)
   const { types } = manager
   const tag = '{org.lilyproject.vtag}x'
   await types.createFieldType({ name: tag, valueType: 'LONG' })
   await types.createFieldType({ name: '{n}blob', valueType: 'BLOB' })
-  const blob = await manager.blobs.upload([Buffer.from('0123456789')], { mediaType: 'a/b' })
+  const content = Buffer.from('0123456789')
+  const uploading = manager.blobs.upload(content, { mediaType: 'a/b' })
+  content.fill('x')
+  const blob = await uploading
   const id = 'USER.1'
   const { record } = await table.create({ id, type, fields: { '{n}blob': blob } })
   const options = { revision: record.revision }
