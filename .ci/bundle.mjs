@@ -3,9 +3,10 @@
  *
  * - one module for each entry of `exports` in package.json. They share what they have in common, so
  *   that there is one copy of every class, and load in a fraction of the time of some 300 files.
- * - the modules that worker threads load (`job-worker` and `hooks`), each in one file without
- *   relative imports: bundlers of applications copy such a file as it is. `job-worker` holds the
- *   code that the engine shares with it, and the other modules import that code from there.
+ * - the modules that worker threads load (`job-worker` and `extraction-worker`), each in one file
+ *   without relative imports: bundlers of applications copy such a file as it is. `job-worker` holds
+ *   the code that the engine shares with it, and the other modules import that code from there.
+ * - cell hooks are texts in the modules that name them, so that no bundle can lack them.
  *
  * Packages stay imports. Only xxhash-wasm is put into the modules: a copied worker may lie where no
  * package is found, and looking for the package takes longer than loading it. No source maps:
@@ -21,13 +22,6 @@ import { pathToFileURL } from 'node:url'
 
 const root = join(import.meta.dirname, '..')
 const folder = 'build/package'
-
-/** Small modules that `new URL('./NAME.js', import.meta.url)` names, by NAME. */
-const hooks = {
-  'prune-job/prune-hook': 'build/src/systems/messaging/prune-job/prune-hook.js',
-  'extraction-worker': 'build/src/systems/repository/extraction/extraction-worker.js',
-  'prune-job/processor-hook': 'build/src/systems/transactions/prune-job/processor-hook.js',
-}
 
 /** The compiled modules behind the exports of the package, by the name of the published file. */
 const entries = JSON.parse(readFileSync(join(root, '.ci/entries.json'), 'utf8'))
@@ -72,17 +66,27 @@ const together = {
   },
 }
 
-/** Errors keep the names of their classes, which Node prints: 'CellarError: ...', not 'u [...'. */
-const namedErrors = {
-  name: 'named errors',
+/**
+ * Errors keep the names of their classes, which Node prints: 'CellarError: ...', not 'u [...'.
+ * The address of a cell hook is its text.
+ */
+const compiled = {
+  name: 'compiled modules',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]build[\\/](src|test)[\\/].*\.js$/ }, ({ path }) => {
+    onLoad({ filter: /[\\/]build[\\/](src|test)[\\/].*\.js$/ }, async ({ path }) => {
       const text = readFileSync(path, 'utf8')
       const named = /^((?:export )?class (\w+) extends \w*(?:Error|Exception)) \{/gm
-      return { contents: text.replace(named, "$1 {\n    static name = '$2'") }
+      const contents = text.replace(named, "$1 {\n    static name = '$2'")
+      const [address, hook] = hookAddress.exec(contents) ?? []
+      if (hook === undefined) return { contents }
+      const { outputFiles } = await build({ ...common, entryPoints: [join(dirname(path), hook)] })
+      const hookText = JSON.stringify(outputFiles[0].text)
+      const url = `'data:text/javascript,' + encodeURIComponent(${hookText})`
+      return { contents: contents.replace(address, () => url) }
     })
   },
 }
+const hookAddress = /new URL\('(\.\/prune-job\/[\w-]+\.js)', import\.meta\.url\)\.href/
 
 const page = 'src/http/pages'
 
@@ -166,7 +170,7 @@ const common = {
   write: false,
   minify: true,
   metafile: true,
-  plugins: [pageTexts, namedErrors, assembledKernel, heldChecksums, builtins],
+  plugins: [pageTexts, compiled, assembledKernel, heldChecksums, builtins],
   // Node prints the whole line with an uncaught error; lines of 1000 make the package 2 kB larger.
   lineLimit: 2000,
 }
@@ -180,7 +184,10 @@ const built = await Promise.all([
     packages: 'external',
     plugins: [...common.plugins, together],
   }),
-  build({ ...common, entryPoints: hooks }),
+  build({
+    ...common,
+    entryPoints: ['build/src/systems/repository/extraction/extraction-worker.js'],
+  }),
 ])
 
 const files = built.flatMap(({ outputFiles, metafile }) => {

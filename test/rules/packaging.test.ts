@@ -4,6 +4,7 @@
  *
  * @runs together, campaign
  */
+import { build } from 'esbuild'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import t from 'tap'
@@ -116,6 +117,48 @@ void t.test('what the package exports is bundled, one copy of each class', (t) =
   )
   t.match(worker, 'Permission is hereby granted', 'and has the licence of what it holds')
   t.end()
+})
+
+void t.test('a bundle of one file prunes transactional tables and messages', async (t) => {
+  const folder = t.testdir()
+  const contents = `
+    const { openMemoryDatabase } = require('cellardb/memory')
+    const { MessagingService } = require('cellardb/messaging')
+    const {
+      runTransaction, transactionalFamily, TransactionManager, transactionProcessor
+    } = require('cellardb/transactions')
+    async function main() {
+      const database = await openMemoryDatabase()
+      await database.createTable('t', { families: { f: transactionalFamily() } })
+      const manager = await TransactionManager.open(database)
+      const dropped = []
+      const register = (coprocessor) => database.registerCoprocessor(coprocessor)
+      await register(transactionProcessor({
+        tables: ['t'],
+        transactions: () => manager.snapshot(),
+        onProcessed: (job, { covered }) => dropped.push(covered),
+      }))
+      const messaging = await MessagingService.open(database, { transactions: manager, register })
+      const topic = { namespace: 'n', topic: 't' }
+      await messaging.createTopic(topic)
+      for (const value of ['1', '2']) {
+        const mutation = { row: 'r', cells: { 'f:q': value } }
+        await runTransaction(manager, (tx) => tx.table('t').put(mutation))
+        await messaging.publish(topic, { messages: [value] })
+      }
+      await database.flush()
+      console.log(dropped.join())
+      await messaging.close()
+      await manager.close()
+      await database.close()
+    }
+    void main()`
+  const outfile = join(folder, 'app.cjs')
+  const stdin = { contents, resolveDir: projectRoot }
+  const options = { bundle: true, platform: 'node', format: 'cjs', logLevel: 'error' } as const
+  await build({ ...options, stdin, outfile })
+  const { stdout, stderr, code } = await runProgram(process.execPath, [outfile])
+  t.strictSame({ stdout, stderr, code }, { stdout: '1\n', stderr: '', code: 0 })
 })
 
 void t.test('the package holds no tests, benchmarks or settings', async (t) => {
