@@ -282,6 +282,8 @@ export class WorkerExecutor implements JobExecutor {
   private makePool(): Pool {
     return new this.poolModule!.Piscina({
       filename: workerModule(),
+      // Else piscina looks for a default export, by code from a string, which Node may forbid.
+      name: 'wake',
       minThreads: 0,
       maxThreads: 1,
       idleTimeout: idleMilliseconds,

@@ -4,7 +4,9 @@
  *
  * @runs campaign
  */
+import { execFile } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { CellarError } from '../../../../src/base/errors.js'
@@ -119,6 +121,21 @@ function withoutModule(pool: NonNullable<typeof module>): NonNullable<typeof mod
     },
   }
 }
+
+void t.test('threads need no code that is made of strings', options, async (t) => {
+  const entry = new URL('../../../../src/entries/index.js', import.meta.url).href
+  const program = `
+    import { Database } from ${JSON.stringify(entry)}
+    const database = await Database.open(${JSON.stringify(t.testdir())}, { executor: 'worker' })
+    const table = await database.createTable('t', { families: { f: {} } })
+    await table.put({ row: 'r', cells: { 'f:q': 'v' } })
+    await database.flush()
+    await database.close()
+    console.log('flushed')`
+  const flags = ['--disallow-code-generation-from-strings', '--input-type=module']
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, '-e', program])
+  t.equal(stdout, 'flushed\n')
+})
 
 void t.test('without the module of the threads jobs run inline', options, async (t) => {
   const warnings: CellarError[] = []
