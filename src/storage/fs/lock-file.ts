@@ -137,7 +137,12 @@ async function attempt(directory: string, draft: string, host: LockHost): Promis
     return false
   }
   await host.step?.()
-  nodeFs.renameSync(claim, path)
+  try {
+    nodeFs.renameSync(claim, path)
+  } catch (error) {
+    remove(claim)
+    throw error
+  }
   return true
 }
 

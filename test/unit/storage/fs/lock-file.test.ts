@@ -12,6 +12,7 @@ import {
   HeldElsewhere,
   removeLeftovers,
   takeLockFile,
+  type Liveness,
   type LockEntry,
 } from '../../../../src/storage/fs/lock-file.js'
 import { generatorOf } from '../../../crash/recovery.js'
@@ -143,3 +144,12 @@ void t.test(
     t.ok(ownerships > rounds && refused > rounds, `${ownerships} owned, ${refused} were refused`)
   },
 )
+
+void t.test('an opener that cannot replace LOCK leaves no file', async (t) => {
+  const directory = t.testdir({ LOCK: {} })
+  const host = { judge: (): Promise<Liveness> => Promise.resolve('dead') }
+  for (const id of ['a', 'b']) {
+    await t.rejects(takeLockFile(directory, id, '', host), { code: 'EISDIR' })
+    t.same(readdirSync(directory), ['LOCK'])
+  }
+})
