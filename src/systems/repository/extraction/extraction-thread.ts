@@ -61,7 +61,8 @@ export class ExtractionThread {
   }
 
   #started(): Worker {
-    this.#worker ??= new Worker(new URL('./extraction-worker.js', import.meta.url), {
+    if (this.#worker !== undefined) return this.#worker
+    const worker = new Worker(new URL('./extraction-worker.js', import.meta.url), {
       resourceLimits: {
         maxOldGenerationSizeMb: this.#heapMebibytesMax,
         maxYoungGenerationSizeMb: 32,
@@ -71,6 +72,10 @@ export class ExtractionThread {
       stderr: true,
       // Errors between two documents, and during termination, would otherwise be unhandled.
     }).on('error', () => undefined)
-    return this.#worker
+    // What a document left running may end the thread between two documents.
+    worker.once('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+    })
+    return (this.#worker = worker)
   }
 }

@@ -20,8 +20,7 @@ export interface ExtractionTask {
 /** The text, or the reason why there is none. */
 export type ExtractionAnswer =
   | { readonly text: string; readonly isCut: boolean }
-  /** `isPackageMissing`: the thread cannot import the package, even if installed later. */
-  | { readonly problem: string; readonly isPackageMissing: boolean }
+  | { readonly problem: string }
 
 /** The exports of a module for a media type. */
 export interface ExtractionModule {
@@ -82,9 +81,9 @@ function failureOf(error: unknown): ExtractionAnswer {
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'ERR_MODULE_NOT_FOUND') {
     const name = /package '([^']+)'/.exec(String(message))?.[1] ?? String(message)
-    return { problem: `a package is missing: ${name}`, isPackageMissing: true }
+    return { problem: `a package is missing: ${name}` }
   }
-  return { problem: String(message ?? error).slice(0, 500), isPackageMissing: false }
+  return { problem: String(message ?? error).slice(0, 500) }
 }
 
 parentPort?.on('message', (task: ExtractionTask) => {

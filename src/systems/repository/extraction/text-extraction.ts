@@ -199,17 +199,15 @@ export class TextExtraction {
 
   async #run(job: Job, thread: ExtractionThread): Promise<void> {
     let isReusable = false
+    let isAgain = false
     try {
       if (this.#isClosed || job.signal?.aborted === true) throw closedError()
       const answer = await this.#answerOf(job, thread)
       if (answer === undefined) {
         assert(!job.isSlow, 'a document has two attempts')
-        job.isSlow = true
-        this.#slow.push(job)
-      } else if ('problem' in answer) {
-        isReusable = !answer.isPackageMissing
-        job.reject(extractionError(answer.problem))
-      } else {
+        isAgain = true
+      } else if ('problem' in answer) job.reject(extractionError(answer.problem))
+      else {
         isReusable = true
         job.resolve(answer)
       }
@@ -220,6 +218,10 @@ export class TextExtraction {
     if (isReusable) this.#idle.push(thread)
     else await thread.end()
     this.#busy.delete(job)
+    if (isAgain) {
+      job.isSlow = true
+      this.#slow.push(job)
+    }
     this.#next()
   }
 
