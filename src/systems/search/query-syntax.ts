@@ -63,7 +63,7 @@ export type QueryNode =
 export const queryLengthMax = 65_536
 /** Maximum depth of nested parentheses. */
 export const queryDepthMax = 64
-/** Maximum number of clauses of a query over all levels, as in Lucene. */
+/** Maximum number of clauses of a query over all levels, and of its words, as in Lucene. */
 export const queryClausesMax = 1024
 
 /** Parses a query. `ERR_INVALID_ARGUMENT` with the position. */

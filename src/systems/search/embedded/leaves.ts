@@ -1,4 +1,5 @@
 /** The documents of the leaves of a plan in one segment: terms, phrases and ranges. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { allDocs, gallop, intersection, marked } from './doc-sets.js'
 import type { PhraseNode, RangeNode } from './plan.js'
 import type { Postings } from './segments/segment-format.js'
@@ -7,39 +8,59 @@ import { lowerBound, type SegmentReader } from './segments/segment-reader.js'
 /** Documents, and the number of matches in each. */
 export type CountedDocs = Postings<Int32Array>
 
-interface PhraseWord {
+interface PhraseTerm {
   readonly postings: Postings<Int32Array>
   readonly positions: Int32Array
   /** The index of each document's first position, and at the end the number of positions. */
   readonly starts: Int32Array
+}
+
+interface PhraseWord extends PhraseTerm {
   /** Index of the current document. */
   at: number
   /** Index of the first position that the current document may still need. */
   next: number
 }
 
+/** Words compared in one turn of the event loop: about ten milliseconds. */
+const wordsPerTurn = 500_000
+
 /** Documents of a segment that contain a phrase. REQUIRES that each word occurs in the segment. */
 export async function phraseCounts(
   reader: SegmentReader,
   { field, terms }: PhraseNode,
 ): Promise<CountedDocs> {
-  const words: PhraseWord[] = []
-  for (const term of terms) {
+  const known = new Map<string, PhraseTerm>()
+  for (const term of new Set(terms)) {
     const postings = (await reader.postings(field, term))!
     const positions = (await reader.positions(field, term))!
-    words.push({ postings, positions, starts: startsOf(postings), at: 0, next: 0 })
+    known.set(term, { postings, positions, starts: startsOf(postings) })
   }
+  const words = terms.map((term): PhraseWord => {
+    const { postings, positions, starts } = known.get(term)!
+    return { postings, positions, starts, at: 0, next: 0 }
+  })
   let candidates = words[0].postings.docs
-  for (const { postings } of words) candidates = intersection(candidates, postings.docs)
+  for (const { postings } of known.values()) candidates = intersection(candidates, postings.docs)
   const docs = new Int32Array(candidates.length)
   const counts = new Int32Array(candidates.length)
+  const [{ starts, positions }] = words
   let size = 0
+  let compared = 0
   for (const doc of candidates) {
     for (const word of words) {
       word.at = gallop(word.postings.docs, word.at, doc)
       word.next = word.starts[word.at]
     }
-    const count = countIn(words)
+    const [{ at }] = words
+    let count = 0
+    for (let i = starts[at]; i < starts[at + 1]; i++) {
+      if (isPhraseAt(words, positions[i])) count++
+      compared += words.length
+      if (compared < wordsPerTurn) continue
+      compared = 0
+      await nextTurn()
+    }
     if (count === 0) continue
     docs[size] = doc
     counts[size++] = count
@@ -52,14 +73,6 @@ function startsOf({ docs, counts }: Postings<Int32Array>): Int32Array {
   const starts = new Int32Array(docs.length + 1)
   for (let i = 0; i < docs.length; i++) starts[i + 1] = starts[i] + counts[i]
   return starts
-}
-
-/** The number of times that the words follow each other in the current document. */
-function countIn(words: readonly PhraseWord[]): number {
-  const [{ starts, positions, at }] = words
-  let count = 0
-  for (let i = starts[at]; i < starts[at + 1]; i++) if (isPhraseAt(words, positions[i])) count++
-  return count
 }
 
 /** REQUIRES that the positions of one document are asked for in ascending order. */

@@ -2,7 +2,7 @@
 import { CellarError } from '../../../api/index.js'
 import { adjacentWords, foldedPrefix, wordsOf } from '../analysis.js'
 import { textTerm, termOf, type FieldKind, type FieldKinds } from '../field-kinds.js'
-import { queryError, type QueryClause, type QueryNode } from '../query-syntax.js'
+import { queryClausesMax, queryError, type QueryClause, type QueryNode } from '../query-syntax.js'
 
 /** A node of the plan of a search. */
 export type PlanNode =
@@ -61,6 +61,7 @@ export function planQuery(node: QueryNode, kinds: FieldKinds, now: number): Plan
 class Planner {
   readonly #kinds: FieldKinds
   readonly #now: number
+  #words = 0
 
   constructor(kinds: FieldKinds, now: number) {
     this.#kinds = kinds
@@ -96,8 +97,13 @@ class Planner {
       const term = this.#term(kind, node.text, position)
       return { type: 'term', field, kind, term, boost }
     }
-    if (node.type === 'phrase') return words(field, wordsOf(node.text), boost)
-    const runs = adjacentWords(node.text).map((run) => {
+    const found = node.type === 'phrase' ? [wordsOf(node.text)] : adjacentWords(node.text)
+    for (const run of found) this.#words += run.length
+    if (this.#words > queryClausesMax) {
+      throw queryError(position, `more than ${queryClausesMax} words`)
+    }
+    if (node.type === 'phrase') return words(field, found[0], boost)
+    const runs = found.map((run) => {
       // In a script without spaces each pair of neighbours must occur, at any position.
       const pairs = run.slice(1).map((word, at) => words(field, [run[at], word], boost)!)
       if (pairs.length < 2) return pairs[0] ?? words(field, run, boost)!

@@ -214,3 +214,22 @@ void t.test(
     await search.close()
   },
 )
+
+void t.test('a phrase of many words leaves turns to other work', async (t) => {
+  const search = await EmbeddedSearch.open(await openMemoryDatabase())
+  t.teardown(() => search.close())
+  await search.update({ documents: [{ key: 'a', fields: { a_t: ['a '.repeat(50_000)] } }] })
+  await search.commit()
+  t.same(await keysOf(search, `a_t:"${'a '.repeat(3)}"`), ['a'])
+  let turns = 0
+  const timer = setInterval(() => turns++, 1)
+  t.same(await keysOf(search, `a_t:"${'a '.repeat(400)}"`), ['a'])
+  clearInterval(timer)
+  t.ok(turns > 10, `${turns} turns`)
+  for (const query of [`a_t:"${'a '.repeat(1025)}"`, `a_t:${'日本'.repeat(513)}`]) {
+    await t.rejects(search.search({ query }), { code, message: /more than 1024 words/ })
+  }
+  const most = `a_t:"${'a '.repeat(1000)}" OR a_t:${'日'.repeat(24)}`
+  t.same(await keysOf(search, most), ['a'])
+  await t.rejects(search.search({ query: `${most} a_t:b` }), { code })
+})
