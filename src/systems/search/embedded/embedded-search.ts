@@ -32,6 +32,7 @@ import { PendingChanges, rejection } from './pending-changes.js'
 import { planQuery } from './plan.js'
 import { searchSegments } from './search-run.js'
 import { buildSegment } from './segments/segment-builder.js'
+import { fieldsMax } from './segments/segment-format.js'
 import { SegmentReader, type SegmentView } from './segments/segment-reader.js'
 import { searchFamilies, SegmentRows } from './segments/segment-rows.js'
 import { topHits } from './top-hits.js'
@@ -156,10 +157,21 @@ export class EmbeddedSearch implements SearchBackend {
       for (const record of removedRecords) pending.removeRecord(record)
       const rejected: RejectedDocument[] = []
       const now = clock.now()
+      const names = new Set(pending.fields)
+      for (const { reader } of this.#working) {
+        for (const { name } of reader.header.fields) names.add(name)
+      }
       for (const document of documents) {
-        const reason = rejection(document, kinds, now)
-        if (reason === undefined) pending.add(document)
-        else rejected.push(reason)
+        const { key, fields } = document
+        const more = Object.keys(fields).filter((name) => !names.has(name))
+        const isTooMuch = names.size + more.length > fieldsMax
+        const reason = isTooMuch
+          ? { key, reason: `the index would have more than ${fieldsMax} fields` }
+          : rejection(document, kinds, now)
+        if (reason === undefined) {
+          pending.add(document)
+          for (const name of more) names.add(name)
+        } else rejected.push(reason)
       }
       if (pending.bytes > bufferBytesMax) await this.#flush()
       return rejected

@@ -16,6 +16,8 @@ export class PendingChanges {
   /** Keys whose documents in segments are removed; includes the keys of `documents`. */
   readonly removedKeys = new Set<string>()
   readonly removedRecords = new Map<string, RecordName>()
+  /** Names of the fields of all documents that were added. */
+  readonly fields = new Set<string>([reservedFields.key])
   /** Keys of `documents` by record. */
   readonly #keys = new Map<string, Set<string>>()
   #bytes = 0
@@ -49,6 +51,7 @@ export class PendingChanges {
     const record = recordOf(document)
     this.#keys.set(record, (this.#keys.get(record) ?? new Set()).add(key))
     for (const [name, values] of Object.entries(document.fields)) {
+      this.fields.add(name)
       this.#bytes += 50 + name.length
       for (const value of values) this.#bytes += 20 + value.length
     }

@@ -233,3 +233,27 @@ void t.test('a phrase of many words leaves turns to other work', async (t) => {
   t.same(await keysOf(search, most), ['a'])
   await t.rejects(search.search({ query: `${most} a_t:b` }), { code })
 })
+
+void t.test('a document with more fields than an index can have is refused', async (t) => {
+  const database = await openMemoryDatabase()
+  const search = await EmbeddedSearch.open(database)
+  const names = Array.from({ length: 65_536 }, (_, at) => `f${at}_s`)
+  const fieldsOf = (some: string[]): Record<string, string[]> =>
+    Object.fromEntries(some.map((name) => [name, [name]]))
+  const most = { key: 'most', fields: fieldsOf(names.slice(1)) }
+  const few = { key: 'few', fields: fieldsOf(names.slice(1, 3)) }
+  const more = { key: 'more', fields: fieldsOf(names.slice(0, 1)) }
+  const all = { key: 'all', fields: fieldsOf(names) }
+  t.match(await search.update({ documents: [all, most, more, few] }), [
+    { key: 'all', reason: /65536 fields/ },
+    { key: 'more' },
+  ])
+  await search.commit()
+  t.match(await search.update({ documents: [more] }), [{ key: 'more' }])
+  await search.close()
+  const again = await EmbeddedSearch.open(database)
+  t.teardown(() => again.close())
+  t.same(await keysOf(again, 'f1_s:f1_s'), ['few', 'most'])
+  t.same(await keysOf(again, 'f65535_s:f65535_s'), ['most'])
+  t.same(await keysOf(again, 'lily.key:few'), ['few'])
+})

@@ -137,12 +137,10 @@ class TermHead {
   key = ''
   term = noTerm
 
-  constructor(reader: SegmentReader, places: Int32Array, fields: readonly MergedField[]) {
+  constructor(reader: SegmentReader, places: Int32Array, numbers: ReadonlyMap<string, number>) {
     this.#reader = reader
     this.places = places
-    this.#numbers = reader.header.fields.map(({ name }) => {
-      return fields.findIndex((field) => field.name === name)
-    })
+    this.#numbers = reader.header.fields.map(({ name }) => numbers.get(name)!)
   }
 
   /** Advances to the next term of the block; false at its end. */
@@ -170,8 +168,9 @@ async function mergeTerms(merge: Merge): Promise<boolean> {
   /** By document: the last field with a term of the document. Terms are sorted by field. */
   const lastFields = new Int32Array(docs).fill(-1)
   let heads: TermHead[] = []
+  const numbers = new Map(fields.map(({ name }, number) => [name, number]))
   for (const [index, { reader }] of sources.entries()) {
-    const head = new TermHead(reader, places[index], fields)
+    const head = new TermHead(reader, places[index], numbers)
     if (await head.nextBlock()) heads.push(head)
   }
   for (let count = 1; heads.length > 0; count++) {

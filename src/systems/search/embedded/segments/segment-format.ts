@@ -30,6 +30,9 @@ export interface SegmentHeader {
   readonly storedBlocks: readonly number[]
 }
 
+/** Maximum number of fields of an index: a {@link termKey} has two bytes for the number of one. */
+export const fieldsMax = 65_536
+
 /** The key of a term within a segment: the field number in two bytes, then the term. */
 export function termKey(field: number, term: string): string {
   return String.fromCharCode(field >>> 8, field & 0xff) + term
