@@ -12,6 +12,7 @@ const inMarkup =
 function charsetOf(content: Uint8Array, mediaType: string | undefined, isMarkup = false): string {
   if (content[0] === 0xff && content[1] === 0xfe) return 'utf-16le'
   if (content[0] === 0xfe && content[1] === 0xff) return 'utf-16be'
+  if (content[0] === 0xef && content[1] === 0xbb && content[2] === 0xbf) return 'utf-8'
   const inType = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(mediaType ?? '')?.[1]
   if (inType !== undefined || !isMarkup) return inType ?? 'utf-8'
   const begin = Buffer.from(content.subarray(0, declarationBytes)).toString('latin1')

@@ -345,6 +345,7 @@ void t.test('what markup says of itself', async (t) => {
   t.equal(await read(latin, 'utf8', 'text/html; charset=utf-8'), 'Käse', 'the media type counts')
   t.equal(await read('<meta charset="utf-16"><p>Käse', 'utf8', 'text/html'), 'Käse')
   t.equal(await read('<meta charset="nonsense"><p>Käse', 'utf8', 'text/html'), 'Käse')
+  t.equal(await read(`\ufeff${latin}`, 'utf8', 'text/html; charset=latin1'), 'Käse', 'mark first')
 })
 
 void t.test('a signal that lives on holds no document', async (t) => {
