@@ -152,3 +152,38 @@ void t.test('rows that end too early are corruption', async (t) => {
     await t.rejects(use(), { code: 'ERR_CORRUPTION' }, damaged)
   }
 })
+
+void t.test('names and terms without order are corruption', async (t) => {
+  const codes = new Set<unknown>()
+  for (const row of ['000000000000000000', '000000000100000000']) {
+    for (let at = 0, size = 1; at < size; at++) {
+      const database = await openMemoryDatabase()
+      const search = await EmbeddedSearch.open(database)
+      await search.update({ documents })
+      await search.commit()
+      await search.update({ documents: [{ key: 'd', fields: { a_t: ['one'] } }] })
+      await search.commit()
+      await search.close()
+      const key = Buffer.from(row, 'hex')
+      const found = (await database.table(table).get({ row: key })).value('s:0000')!
+      size = found.length
+      const bytes = Buffer.from(found)
+      bytes[at] ^= 0x1f
+      const put = { row: key, cells: { 's:0000': bytes }, timestamp: 1 }
+      await database.table(table).put(put)
+      try {
+        const again = await EmbeddedSearch.open(database)
+        try {
+          await again.merge()
+        } finally {
+          await again.close()
+        }
+      } catch (error) {
+        const { code, name } = error as { code?: string; name: string }
+        codes.add(code ?? name)
+      }
+    }
+  }
+  // A field with another name may be of another kind.
+  t.same([...codes].sort(), ['ERR_CORRUPTION', 'ERR_INVALID_ARGUMENT'])
+})

@@ -76,6 +76,8 @@ export function decodeHeader(bytes: Buffer, segment: number): SegmentHeader {
     const name = reader.text()
     const kind = fieldKindNames[reader.byte()]
     if (kind === undefined) throw reader.failure('there is no such kind of field')
+    const last = fields.at(-1)
+    if (last !== undefined && last.name >= name) throw reader.failure('fields have no order')
     fields.push({ name, kind, docs: reader.varint(), words: reader.varint() })
   }
   const termBlocks: string[] = []

@@ -350,8 +350,13 @@ export class SegmentReader {
       while (!reader.isAtEnd) {
         const shared = reader.varint()
         if (shared > last.length) throw reader.failure('a term shares too much')
-        last = last.slice(0, shared) + reader.bytes().toString('latin1')
-        keys.push(last)
+        const key = last.slice(0, shared) + reader.bytes().toString('latin1')
+        const isFirst = keys.length === 0
+        if (isFirst ? key !== this.header.termBlocks[number] : key <= last) {
+          throw reader.failure('a term is at a wrong place')
+        }
+        last = key
+        keys.push(key)
         docCounts.push(reader.varint())
         const place = reader.varint()
         const isRow = place % 2 === 1
