@@ -317,8 +317,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the bound of a deferred cursor is laid over a row',
     file: 'src/storage/store/source-selection.ts',
-    find: 'if (this.deferring.length > 0) return false',
-    replace: '',
+    find: 'this.deferring.length > 0 || (chosen.length > 0 && !this.isNewest)',
+    replace: 'chosen.length > 0 && !this.isNewest',
     tests: ['test/unit/table/reads/laid-over-rows.test.ts'],
   },
   {
@@ -437,8 +437,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a copy of a row shows cells that have expired since',
     file: 'src/storage/store/source-selection.ts',
-    find: 'if (!this.takesWhole || this.oldest > 0) return false',
-    replace: 'if (!this.takesWhole) return false',
+    find: 'if (!this.takesWhole || !this.isNewest || this.oldest > 0) return false',
+    replace: 'if (!this.takesWhole || !this.isNewest) return false',
     tests: expired,
   },
   {

@@ -41,8 +41,8 @@ const stepsBeforeSeek = 4
 /**
  * Reads forward. With `bounds` reads and ends rows until the collector wants no more, or a row is
  * out of bounds; without, reads the row in progress, which is not ended. REQUIRES
- * {@link StoreRead.isNewest}, with bounds also that all columns are requested. If a move throws, it
- * stays planned.
+ * {@link StoreRead.isNewest}; with bounds, that all columns are requested, and at least
+ * {@link StoreRead.wantsPlainRows}. If a move throws, it stays planned.
  */
 export function readPlain(
   cursor: Cursor,
@@ -84,14 +84,13 @@ export function readPlain(
       }
       if (collector.full) return ReadStep.full
       position.passed = 0
-      if (position.qualifierEnd === 0 && columns === undefined && position.triesRow()) {
-        if (addRow(cursor, read, start - keyStart, familyIndex, collector)) {
-          position.passedRow(cursor)
+      if (position.qualifierEnd === 0 && columns === undefined) {
+        if (takeRow(cursor, position, read, start - keyStart, familyIndex, collector)) {
           cursor.next()
           continue
         }
-        position.missedRow()
       }
+      if (!read.isNewest) return ReadStep.rulesNeeded
       // An assignment of the same object costs a write barrier too.
       if (position.buffer !== buffer) position.buffer = buffer
       position.rowStart = keyStart
@@ -122,19 +121,26 @@ export function readPlain(
  * Adds the plain row that begins with the current entry, and moves to its last one; false: none
  * begins, or its cells are to be added one by one.
  */
-function addRow(
+function takeRow(
   cursor: Cursor,
+  position: ReadPosition,
   { readPoint, oldest }: StoreRead,
   rowBytes: number,
   familyIndex: number,
   collector: RowTarget,
 ): boolean {
+  if (!position.triesRow()) return false
   const end = cursor.plainRowEnd(readPoint, oldest, rowBytes)
-  if (end === 0) return false
-  const { buffer, keyStart, keyEnd, valueEnd } = cursor
-  if (!collector.addRow(familyIndex, buffer, keyStart, keyEnd, valueEnd, end)) return false
-  cursor.passRow()
-  return true
+  if (end > 0) {
+    const { buffer, keyStart, keyEnd, valueEnd } = cursor
+    if (collector.addRow(familyIndex, buffer, keyStart, keyEnd, valueEnd, end)) {
+      cursor.passRow()
+      position.passedRow(cursor)
+      return true
+    }
+  }
+  position.missedRow()
+  return false
 }
 
 /**

@@ -88,7 +88,8 @@ export class RowScanner {
     this.rowsScanned = 0
     this.rowsFiltered = 0
     this.pauseAt = -1
-    this.readsAhead = scanners.length === 1 && filter === undefined && scanners[0].mayReadRows
+    const isSingle = scanners.length === 1 && filter === undefined
+    this.readsAhead = isSingle && scanners[0].mayReadRows(bounds.reversed)
     this.onRowFiltered = undefined
     filter?.setReversed?.(bounds.reversed)
   }

@@ -13,6 +13,8 @@ export interface StoreRead {
   readonly settings: RetentionOptions
   /** See {@link asksForNewest}. */
   readonly isNewest: boolean
+  /** See {@link wantsPlainRows}. */
+  readonly wantsPlainRows: boolean
   readonly readPoint: number
   /** Puts of a lower timestamp in milliseconds are expired by the family's TTL; 0: none is. */
   readonly oldest: number

@@ -211,9 +211,13 @@ export class StoreScanner {
     return compareBytes(a.buffer, a.keyStart, a.rowEnd, b.buffer, b.keyStart, b.rowEnd)
   }
 
-  /** Whether {@link readRows} may be used: the fast path applies, and all columns are requested. */
-  get mayReadRows(): boolean {
-    return this.read.isNewest && this.read.query.columns === undefined
+  /**
+   * Whether {@link readRows} may be used: the fast path applies, if only to whole rows, and all
+   * columns are requested.
+   */
+  mayReadRows(reversed: boolean): boolean {
+    const { isNewest, wantsPlainRows, query } = this.read
+    return (isNewest || (wantsPlainRows && !reversed)) && query.columns === undefined
   }
 
   /**
@@ -225,7 +229,8 @@ export class StoreScanner {
    */
   readRows(bounds: RowBounds, collector: RowTarget): ReadStep {
     const { cursor, position, cell } = this
-    assert(this.mayReadRows && !position.inRow, 'rows are read ahead between rows of a plain read')
+    const mayRead = this.mayReadRows(bounds.reversed) && !position.inRow
+    assert(mayRead, 'rows are read ahead between rows of a plain read')
     assert(this.backward === bounds.reversed, 'rows are read in the direction of the scan')
     const { familyIndex } = cell
     const step = bounds.reversed

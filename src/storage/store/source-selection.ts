@@ -21,7 +21,7 @@ import { terminatorBytes, writeTerminator } from '../cell/cell-key.js'
 import { bytesPerReadRun, bytesPerScannedRun } from '../compaction/by-reads.js'
 import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import { isVisiblePut } from '../cell/plain-put.js'
-import { asksForNewest, type StoreQuery } from '../scan/query.js'
+import { asksForNewest, wantsPlainRows, type StoreQuery } from '../scan/query.js'
 import type { RowCollector } from '../scan/row-collector.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
@@ -44,6 +44,7 @@ export class SourceSelection implements StoreRowRead {
   query!: StoreQuery
   settings: FamilySettings
   isNewest = false
+  wantsPlainRows = false
   readPoint = 0
   oldest = 0
   moment!: Moment
@@ -120,8 +121,8 @@ export class SourceSelection implements StoreRowRead {
   ): void {
     const sources = this.begin(query, readPoint, moment, mode)
     const { columns } = this
-    // Only a read of several columns that wants the newest version of each.
-    this.takesWhole = takesWhole && this.isNewest && columns?.length !== 1
+    // Only a read of several columns.
+    this.takesWhole = takesWhole && this.wantsPlainRows && columns?.length !== 1
     this.plain.bytesMax = columns === undefined ? Infinity : columns.length * bytesPerWanted
     this.row = row
     this.rowLength = rowLength
@@ -188,6 +189,7 @@ export class SourceSelection implements StoreRowRead {
     this.query = query
     this.settings = settings
     this.isNewest = asksForNewest(query, settings)
+    this.wantsPlainRows = wantsPlainRows(query, settings)
     this.columns = query.raw ? undefined : query.columns
   }
 
@@ -247,8 +249,8 @@ export class SourceSelection implements StoreRowRead {
   /** Finds a copy of the row, which needs no other source. */
   private findCopy({ tables }: StoreSources): boolean {
     const { plain, readPoint, row, rowEnd } = this
-    // A copy does not say when its cells expire.
-    if (!this.takesWhole || this.oldest > 0) return false
+    // A copy has the newest cells alone, and does not say when they expire.
+    if (!this.takesWhole || !this.isNewest || this.oldest > 0) return false
     if (!plain.findCopy(tables[0], row, rowEnd, readPoint)) return false
     this.store.copiedRows.noteHit()
     this.isCopy = true
@@ -264,7 +266,8 @@ export class SourceSelection implements StoreRowRead {
     const { cursors, readPoint, store } = this
     const { sources } = cursors
     const { mode, settings } = this
-    if (!this.takesWhole || this.isCopy || this.columns !== undefined || this.oldest > 0) return
+    if (!this.takesWhole || !this.isNewest || this.isCopy || this.oldest > 0) return
+    if (this.columns !== undefined) return
     if (!mode.cacheBlocks || !settings.blockCache) return
     // A row of one SSTable is found by its location.
     const sourceCount = this.chosen.length + (this.whole === undefined ? 0 : 1)
@@ -323,8 +326,8 @@ export class SourceSelection implements StoreRowRead {
   private mayTakeWhole({ properties, earliestPut }: SsTableReader): boolean {
     const { chosen, readPoint, oldest } = this
     if (!this.takesWhole || properties.maxSequence > readPoint || earliestPut < oldest) return false
-    // A deferred cursor is not at an entry.
-    if (this.deferring.length > 0) return false
+    // A deferred cursor is not at an entry. Over a row only its newest cells can be laid.
+    if (this.deferring.length > 0 || (chosen.length > 0 && !this.isNewest)) return false
     for (let i = 0; i < chosen.length; i++) {
       const { buffer, keyEnd, valueStart } = chosen[i]
       if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint, oldest)) return false

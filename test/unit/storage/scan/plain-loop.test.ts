@@ -35,6 +35,7 @@ function readOf(hasFamilyMarkers: boolean): StoreRead {
     query: { columns: undefined },
     readPoint: 1000,
     oldest: 0,
+    isNewest: true,
     hasFamilyMarkers,
     mayStep: true,
   }
