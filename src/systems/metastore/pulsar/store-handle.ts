@@ -239,8 +239,7 @@ export abstract class StoreHandle implements CachingStore {
     const { all } = this.#listeners
     if (all.length === 0) return
     // One object for all listeners, those of locks, views and elections among them.
-    Object.freeze(event)
-    this.dispatcher.add(() => this.dispatcher.callAll(all, event))
+    this.dispatcher.add(() => this.dispatcher.callAll(all, Object.freeze(event)))
   }
 
   /** Queues a session event for the listeners that are registered when it is dispatched. */
