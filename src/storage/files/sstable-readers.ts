@@ -119,19 +119,11 @@ export class SsTableReaders {
     }
   }
 
-  /** Closes all readers. Throws the first error after trying every reader. */
+  /** Closes all readers. */
   closeAll(): void {
     this.sizer?.stop()
-    let failure: unknown
-    for (const fileNumber of [...this.byNumber.keys()]) {
-      try {
-        this.close(fileNumber)
-      } catch (error) {
-        failure ??= error
-      }
-    }
+    for (const fileNumber of [...this.byNumber.keys()]) this.close(fileNumber)
     this.values.closeAll()
-    if (failure !== undefined) throw failure as Error
   }
 
   /** Bytes of indexes and Bloom filters that the readers hold in memory. */

@@ -4,6 +4,7 @@
  * REQUIRES that the file does not change while or after this runs: both names share its bytes.
  * After an error the new name does not exist, unless its removal failed as well. Memory: one chunk.
  */
+import { quietly } from '../../base/quietly.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import { systemCode } from './errors.js'
 import type { File, FileSystem } from './types.js'
@@ -65,12 +66,12 @@ export async function copyFile(
       await target.sync()
       target.closeSync()
     } catch (error) {
-      target.closeSync()
-      targetSystem.unlinkSync(to)
+      quietly(() => target.closeSync())
+      quietly(() => targetSystem.unlinkSync(to))
       throw error
     }
   } finally {
-    source.closeSync()
+    quietly(() => source.closeSync())
   }
 }
 

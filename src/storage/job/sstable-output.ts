@@ -5,6 +5,7 @@
  * On any error the job calls `abandon`, which removes the unfinished file. The next open also
  * removes files that the manifest does not name.
  */
+import { quietly } from '../../base/quietly.js'
 import { escapedPrefixEnd, filterKindOf, type BloomFilter } from '../cell/row-filter.js'
 import { assert } from '../../base/assert.js'
 import { isFamilyMarker, terminatorBytes } from '../cell/cell-key.js'
@@ -196,12 +197,8 @@ export class SsTableOutput {
    * file.
    */
   abandon(): void {
-    try {
-      this.file.closeSync()
-      this.fileSystem.unlinkSync(this.path)
-    } catch {
-      // The error that led to `abandon` is the one to report.
-    }
+    quietly(() => this.file.closeSync())
+    quietly(() => this.fileSystem.unlinkSync(this.path))
   }
 
   /**

@@ -9,6 +9,7 @@
  * On any error the job calls `abandon`, which removes all files. The files are synced before the
  * job returns SSTables that refer to them.
  */
+import { quietly } from '../../base/quietly.js'
 import { assert } from '../../base/assert.js'
 import { emptyBytes } from '../../base/bytes.js'
 import {
@@ -143,13 +144,9 @@ export class ValueOutput {
   abandon(): void {
     const { inputs, fileNumbers, fileSystem } = this.options
     for (const [i, file] of this.files.entries()) {
-      try {
-        inputs.close(fileNumbers[i])
-        file.closeSync()
-        fileSystem.unlinkSync(this.pathOf(fileNumbers[i]))
-      } catch {
-        // The error that led to `abandon` is the one to report.
-      }
+      inputs.close(fileNumbers[i])
+      quietly(() => file.closeSync())
+      quietly(() => fileSystem.unlinkSync(this.pathOf(fileNumbers[i])))
     }
   }
 

@@ -9,6 +9,7 @@
  * all calls that need the file throw `ERR_CLOSED`. The file itself is closed when the asynchronous
  * reads in progress have settled.
  */
+import { quietly } from '../../base/quietly.js'
 import { assert } from '../../base/assert.js'
 import { closedError } from '../../base/errors.js'
 import type { CellarError } from '../../base/errors.js'
@@ -142,7 +143,7 @@ export class SsTableReader implements BlockSource {
       const meta = readSsTableMeta(file, writtenAs, options)
       return new SsTableReader(file, writtenAs, meta, options)
     } catch (error) {
-      file.closeSync()
+      quietly(() => file.closeSync())
       throw error
     }
   }
@@ -232,7 +233,7 @@ export class SsTableReader implements BlockSource {
     if (this.lent !== undefined) this.cache.endLoan(this.lent)
     for (const block of this.blocks) if (block !== undefined) this.cache.remove(block)
     this.lent = undefined
-    if (this.readsUnderWay === 0) this.file.closeSync()
+    if (this.readsUnderWay === 0) quietly(() => this.file.closeSync())
   }
 
   /** Throws `ERR_CLOSED` if the reader is closed. */
@@ -385,7 +386,7 @@ export class SsTableReader implements BlockSource {
       found = await this.file.read(stored, 0, length, start)
     } finally {
       this.readsUnderWay--
-      if (this.closed && this.readsUnderWay === 0) this.file.closeSync()
+      if (this.closed && this.readsUnderWay === 0) quietly(() => this.file.closeSync())
     }
     this.throwIfClosed()
     if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)

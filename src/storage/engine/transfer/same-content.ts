@@ -1,4 +1,5 @@
 /** Compares two files byte for byte. Memory: two chunks. */
+import { quietly } from '../../../base/quietly.js'
 import type { FileSystem } from '../../fs/types.js'
 
 const chunkBytes = 1024 * 1024
@@ -29,6 +30,6 @@ export async function sameContent(
     }
     return true
   } finally {
-    for (const file of files) file.closeSync()
+    for (const file of files) quietly(() => file.closeSync())
   }
 }

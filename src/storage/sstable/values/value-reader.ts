@@ -7,6 +7,7 @@
  * offset, and kept until it is released. Ownership: the reader owns its file. Returned contents are
  * immutable, and the caller of `contentSync` may keep them.
  */
+import { quietly } from '../../../base/quietly.js'
 import { assert } from '../../../base/assert.js'
 import { closedError } from '../../../base/errors.js'
 import { CodecId, type Codecs } from '../../codec/codec.js'
@@ -83,7 +84,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     try {
       return new ValueFileReader(file, writtenAs, options)
     } catch (error) {
-      file.closeSync()
+      quietly(() => file.closeSync())
       throw error
     }
   }
@@ -160,7 +161,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     if (this.closed) return
     this.closed = true
     this.ahead.forget(this)
-    if (this.readsUnderWay === 0) this.file.closeSync()
+    if (this.readsUnderWay === 0) quietly(() => this.file.closeSync())
   }
 
   private async load(offset: number, load: Load): Promise<void> {
@@ -172,7 +173,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
       found = await this.file.read(stored, 0, stored.length, offset)
     } finally {
       this.readsUnderWay--
-      if (this.closed && this.readsUnderWay === 0) this.file.closeSync()
+      if (this.closed && this.readsUnderWay === 0) quietly(() => this.file.closeSync())
     }
     this.throwIfClosed()
     load.content = this.decode(this.takeRead(offset, stored, found, storedBytes), offset)
