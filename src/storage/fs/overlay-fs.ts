@@ -10,6 +10,7 @@
  * Memory: what was captured as bytes and what is written, until the lock is released.
  */
 import { CellarError, ErrorCode } from '../../base/errors.js'
+import { quietly } from '../../base/quietly.js'
 import { ContentFile, MemoryContent, type Content } from './content.js'
 import { fileError, syntheticError } from './errors.js'
 import type { DeviceSpace, DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
@@ -31,7 +32,7 @@ export class KeptContent implements Content {
     try {
       this.size = file.sizeSync()
     } catch (error) {
-      file.closeSync()
+      quietly(() => file.closeSync())
       throw error
     }
   }
@@ -59,7 +60,7 @@ export class KeptContent implements Content {
   }
 
   releaseSync(): void {
-    if (--this.users === 0) this.file.closeSync()
+    if (--this.users === 0) quietly(() => this.file.closeSync())
   }
 
   private within(length: number, position: number): number {

@@ -59,6 +59,26 @@ void t.test('jobs and a close of the database do without closes of read files', 
   )
 })
 
+void t.test('a read-only database closes all files, also after a close that fails', async (t) => {
+  const fileSystem = new FailingCloses(['read'])
+  const database = await Database.open('/db', { fileSystem, executor: 'inline' })
+  const table = await database.createTable('t', { families: { f: {} } })
+  for (let i = 0; i < 3; i++) {
+    await table.put({ row: `r${i}`, cells: { 'f:v': '1' } })
+    await database.flush()
+  }
+  await database.close()
+  const reader = await Database.open('/db', { fileSystem, readOnly: true })
+  fileSystem.fails = true
+  await reader.close()
+  t.ok(fileSystem.failures >= 3, 'the closes failed')
+  t.strictSame(
+    [...fileSystem.opened].map(({ path }) => path),
+    [],
+    'no file stays open',
+  )
+})
+
 void t.test('a copy that fails leaves no file, also if its close fails', async (t) => {
   const inner = new FailingCloses(['create', 'read'])
   const source = inner.openSync('/source', 'create')
