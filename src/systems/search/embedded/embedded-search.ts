@@ -69,8 +69,9 @@ export class EmbeddedSearch implements SearchBackend {
   #writes: Promise<unknown> = Promise.resolve()
   #merging: Promise<void> | undefined
   #mergeError: Error | undefined
-  readonly #removals = new Set<Promise<void>>()
-  #closing: Promise<void> | undefined = undefined
+  /** Reads of segments and removals of their rows, which {@link close} waits for. */
+  readonly #running = new Set<Promise<unknown>>()
+  #closing: Promise<void> | undefined
 
   private constructor(
     settings: EmbeddedSearchSettings,
@@ -223,8 +224,8 @@ export class EmbeddedSearch implements SearchBackend {
 
   /** Merges all segments into one, for the fastest searches. Waits for running merges. */
   async merge(): Promise<void> {
-    this.#checkOpen()
     while (this.#merging !== undefined) await this.#merging
+    this.#checkOpen()
     if (this.#committed.length < 2 && this.status.removedDocuments === 0) return
     this.#merging = this.#mergeViews(this.#committed).finally(() => {
       this.#merging = undefined
@@ -232,7 +233,7 @@ export class EmbeddedSearch implements SearchBackend {
     await this.#merging
   }
 
-  /** Closes the index, once for all calls. Uncommitted changes are lost. */
+  /** Closes the index after its searches, once for all calls. Uncommitted changes are lost. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }
@@ -240,18 +241,26 @@ export class EmbeddedSearch implements SearchBackend {
   async #close(): Promise<void> {
     await this.#writes
     await this.#merging?.catch(() => undefined)
-    await Promise.all(this.#removals)
+    while (this.#running.size > 0) await Promise.all(this.#running)
     this.#release()
   }
 
   /** Pins the rows of segments while `work` reads them. */
   async #using<T>(views: readonly SegmentView[], work: () => Promise<T>): Promise<T> {
     for (const { reader } of views) reader.pin()
+    const reading = work()
+    this.#run(reading)
     try {
-      return await work()
+      return await reading
     } finally {
       for (const { reader } of views) this.#unpin(reader)
     }
+  }
+
+  #run(work: Promise<unknown>): void {
+    const ended = work.catch(() => undefined)
+    this.#running.add(ended)
+    void ended.then(() => this.#running.delete(ended))
   }
 
   #checkOpen(): void {
@@ -315,13 +324,10 @@ export class EmbeddedSearch implements SearchBackend {
     for (const reader of old) this.#unpin(reader)
   }
 
-  /** Ends a use of a segment; {@link close} waits for the removal of its rows after the last. */
+  /** Ends a use of a segment; the last removes its rows, or leaves them to the next open. */
   #unpin(reader: SegmentReader): void {
-    // Rows that remain after an error are removed at the next open.
-    const removal = reader.unpin()?.catch(() => undefined)
-    if (removal === undefined) return
-    this.#removals.add(removal)
-    void removal.then(() => this.#removals.delete(removal))
+    const removal = reader.unpin()
+    if (removal !== undefined) this.#run(removal)
   }
 
   #startMerge(): void {

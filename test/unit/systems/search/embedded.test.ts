@@ -1,5 +1,7 @@
 /** The embedded index beyond what all search backends have in common. */
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { deferred } from '../../../../src/base/deferred.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { EmbeddedSearch, type SearchDocument } from '../../../../src/systems/repository/index.js'
 import { withTableCalls } from '../../../helpers/planted.js'
@@ -256,4 +258,40 @@ void t.test('a document with more fields than an index can have is refused', asy
   t.same(await keysOf(again, 'f1_s:f1_s'), ['few', 'most'])
   t.same(await keysOf(again, 'f65535_s:f65535_s'), ['most'])
   t.same(await keysOf(again, 'lily.key:few'), ['few'])
+})
+
+void t.test('an index closes after its searches, and starts nothing later', async (t) => {
+  const database = await openMemoryDatabase()
+  const read = deferred<undefined>()
+  const begun = deferred<undefined>()
+  let isHeld = false
+  const slow = withTableCalls(database, (call, name) => (...given) => {
+    if (!isHeld || !name.startsWith('get')) return call(...given)
+    begun.resolve(undefined)
+    return read.promise.then(() => call(...given))
+  })
+  const plain = await EmbeddedSearch.open(database)
+  for (const from of [0, 3]) {
+    await plain.update({ documents: numbered(from, 3) })
+    await plain.commit()
+  }
+  await plain.close()
+  const search = await EmbeddedSearch.open(slow)
+  isHeld = true
+  const found = keysOf(search, 'a_t:x')
+  await begun.promise
+  isHeld = false
+  const merges = [search.merge(), search.merge()]
+  let isClosed = false
+  const closing = search.close().then(() => {
+    isClosed = true
+  })
+  const results = await Promise.allSettled(merges)
+  t.match(results[1], { reason: { code: 'ERR_REPOSITORY_CLOSED' } }, 'no merge starts when closed')
+  await setTimeout(20)
+  t.equal(isClosed, false, 'a search still reads rows')
+  read.resolve(undefined)
+  t.equal((await found).length, 6)
+  await closing
+  await EmbeddedSearch.remove(slow)
 })
