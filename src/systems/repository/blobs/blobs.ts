@@ -171,8 +171,8 @@ export class Blobs {
 
   /**
    * Removes dead blobs, and blobs without a record that are older than the given age: uploads that
-   * no record took, or that did not finish. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`,
-   * `ERR_CORRUPTION` for a state that is damaged, after all others.
+   * no record took, or that did not finish. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`. After all others
+   * it rejects with `ERR_CORRUPTION` for a damaged state, or the first error of a removal.
    */
   async sweep(options: SweepOptions = {}): Promise<SweepCounts> {
     const { ageMillisecondsMin, signal } = sweepOptions.read(options)
@@ -180,6 +180,7 @@ export class Blobs {
     let looked = 0
     let removed = 0
     let unreachable = 0
+    let refusal: { readonly error: unknown } | undefined
     for await (const [key, state] of this.#all(signal)) {
       looked++
       if (state.kind === 'used') continue
@@ -197,9 +198,14 @@ export class Blobs {
         const { success } = await table.checkAndMutate(check, { put })
         if (!success) continue
       }
-      await this.remove(key)
-      removed++
+      try {
+        await this.remove(key)
+        removed++
+      } catch (error) {
+        refusal ??= { error }
+      }
     }
+    if (refusal !== undefined) throw refusal.error
     return { looked, removed, unreachable }
   }
 

@@ -221,3 +221,18 @@ void t.test('an upload that breaks off closes its file and removes it', async (t
     t.equal((await manager.blobs.states()).size, 0)
   }
 })
+
+void t.test('a blob that a store does not remove keeps no other from a sweep', async (t) => {
+  const store = new LateStore()
+  const { blobs } = (await open(t, [{ store, bytesMax: Infinity }])).manager
+  let refused = 2
+  const remove = store.remove.bind(store)
+  store.remove = async (key) => {
+    if (refused-- > 0) throw new Error(`refused ${refused}`)
+    await remove(key)
+  }
+  for (let i = 0; i < 5; i++) await blobs.upload(piece, upload)
+  await t.rejects(blobs.sweep({ ageMillisecondsMin: 0 }), { message: 'refused 1' })
+  t.equal(store.held.size, 2)
+  t.match(await blobs.sweep(), { looked: 2, removed: 2 }, 'the next sweep repeats the removals')
+})
