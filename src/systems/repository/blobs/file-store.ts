@@ -119,10 +119,16 @@ export class FileBlobStore implements BlobStore {
 
   async remove(key: Buffer): Promise<void> {
     const { inner, path } = this.#placeOf(key)
-    if (this.#files.statSync(path) === undefined) return
-    await this.#files.unlink(path)
+    const isThere = (place: string): boolean => this.#files.statSync(place) !== undefined
+    if (isThere(path)) {
+      await this.#files.unlink(path).catch((error: unknown) => {
+        // Another call may have removed it meanwhile.
+        if (isThere(path)) throw error
+      })
+    }
     // Without the sync the file could return after a power failure, with no row that leads to it.
-    await this.#files.syncDirectory(inner)
+    // The call that removed the file may have ended before its sync.
+    if (isThere(inner)) await this.#files.syncDirectory(inner)
   }
 
   /** Makes the directory, and syncs every parent that got an entry. */

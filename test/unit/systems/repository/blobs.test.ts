@@ -1,4 +1,6 @@
 /** Uploads that a sweep overtakes, and uploads that end half-way. */
+import { Readable } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { deferred } from '../../../../src/base/deferred.js'
 import { ManualClock } from '../../../../src/base/clock.js'
@@ -235,4 +237,34 @@ void t.test('a blob that a store does not remove keeps no other from a sweep', a
   await t.rejects(blobs.sweep({ ageMillisecondsMin: 0 }), { message: 'refused 1' })
   t.equal(store.held.size, 2)
   t.match(await blobs.sweep(), { looked: 2, removed: 2 }, 'the next sweep repeats the removals')
+})
+
+void t.test('the file of a blob is removed by several calls, and each of them syncs', async (t) => {
+  const memory = new MemoryFileSystem()
+  let failures = 0
+  let synced = 0
+  const files = withMembers<BlobFiles>(memory, {
+    unlink: async (path) => {
+      await setTimeout(1)
+      await memory.unlink(path)
+    },
+    syncDirectory: async (path) => {
+      if (failures-- > 0) throw new Error('no sync')
+      await memory.syncDirectory(path)
+      synced++
+    },
+  })
+  const store = new FileBlobStore(files, '/blobs')
+  const key = Buffer.alloc(16, 1)
+  const put = (): Promise<void> => store.put(key, Readable.from([piece]))
+  await put()
+  await Promise.all([store.remove(key), store.remove(key)])
+  await put()
+  failures = 1
+  await t.rejects(store.remove(key), { message: 'no sync' })
+  synced = 0
+  await store.remove(key)
+  t.equal(synced, 1, 'the removal is durable now')
+  await store.remove(Buffer.alloc(16, 2))
+  t.equal(synced, 1, 'there is no directory')
 })
