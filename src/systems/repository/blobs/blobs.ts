@@ -145,16 +145,19 @@ export class Blobs {
       yield Buffer.from(key.subarray(start, end))
       return
     }
-    const state = await this.#state(whole)
-    if (state === undefined || state.kind === 'open' || state.kind === 'dead') {
-      throw blobNotFound('the blob was removed')
-    }
+    const state = await this.#readable(whole)
     if (state.size < end) throw blobDamaged('it has fewer bytes than its record says')
     const isWhole = start === 0 && end === state.size
     const hash = createHash('sha256')
-    for await (const piece of this.#storeOf(id).read(key, start, end)) {
-      if (isWhole) hash.update(piece)
-      yield piece
+    try {
+      for await (const piece of this.#storeOf(id).read(key, start, end)) {
+        if (isWhole) hash.update(piece)
+        yield piece
+      }
+    } catch (error) {
+      // What was removed during the read is not damaged.
+      await this.#readable(whole)
+      throw error
     }
     if (isWhole && !hash.digest().equals(state.checksum)) throw blobDamaged('its checksum differs')
   }
@@ -164,9 +167,7 @@ export class Blobs {
     const { key: whole } = checkBlob(blob)
     const { store, key } = parseBlobKey(whole)
     if (store === inlineStore) return createHash('sha256').update(key).digest()
-    const state = await this.#state(whole)
-    if (state !== undefined && state.checksum.length > 0) return state.checksum
-    throw blobNotFound('the blob was removed')
+    return (await this.#readable(whole)).checksum
   }
 
   /**
@@ -279,6 +280,13 @@ export class Blobs {
     const row = await this.#parts.table.get({ row: key, columns: [stateColumn] })
     const stored = row.value(stateColumn)
     return stored === undefined ? undefined : decodeState(stored, key)
+  }
+
+  /** The state of a blob that has all its bytes. `ERR_BLOB_NOT_FOUND` if it was removed. */
+  async #readable(key: Buffer): Promise<BlobState> {
+    const state = await this.#state(key)
+    if (state?.kind === 'free' || state?.kind === 'used') return state
+    throw blobNotFound('the blob was removed')
   }
 
   async #write(

@@ -13,6 +13,7 @@ import {
   type BlobRoute,
   type BlobStore,
 } from '../../../../src/systems/repository/index.js'
+import { parseBlobKey } from '../../../../src/systems/repository/blobs/blob-store.js'
 import { withMembers } from '../../../helpers/planted.js'
 
 const upload = { mediaType: 'a/b' }
@@ -267,4 +268,27 @@ void t.test('the file of a blob is removed by several calls, and each of them sy
   t.equal(synced, 1, 'the removal is durable now')
   await store.remove(Buffer.alloc(16, 2))
   t.equal(synced, 1, 'there is no directory')
+})
+
+void t.test('a blob that is removed during its read is not found, and not damaged', async (t) => {
+  const store = new FileBlobStore(new MemoryFileSystem(), '/blobs')
+  const { blobs } = (await open(t, [{ store, bytesMax: Infinity }])).manager
+  const read = store.read.bind(store)
+  const remove = store.remove.bind(store)
+  const blob = await blobs.upload(piece, upload)
+  store.remove = async (key) => {
+    await remove(key)
+    throw new Error('the row stays')
+  }
+  store.read = async function* (...given) {
+    await t.rejects(blobs.sweep({ ageMillisecondsMin: 0 }), { message: 'the row stays' })
+    yield* read(...given)
+  }
+  const code = 'ERR_BLOB_NOT_FOUND'
+  await t.rejects(blobs.read(blob).next(), { code })
+  await t.rejects(blobs.checksum(blob), { code }, 'also while its row remains')
+  store.read = read
+  const other = await blobs.upload(piece, upload)
+  await remove(parseBlobKey(other.key).key)
+  await t.rejects(blobs.read(other).next(), { code: 'ERR_BLOB_DAMAGED' }, 'a lost file is damage')
 })
