@@ -76,6 +76,11 @@ const s3Options = declareOptions('an S3 store', {
   partBytes: integer({ min: partBytesMin, default: 8 * 2 ** 20 }),
   /** Attempts per request, the first included. Default 3. */
   attemptsMax: integer({ min: 1, default: 3 }),
+  /**
+   * Milliseconds to connect, and without a byte in a request or its answer, also because the reader
+   * of a blob takes none; then the attempt fails. Default a minute.
+   */
+  idleMillisecondsMax: integer({ min: 1, max: 2 ** 31 - 1, default: 60_000 }),
 })
 
 /** Address of the bucket, and access to it. */
@@ -90,8 +95,15 @@ export class S3BlobStore implements BlobStore {
 
   /** `ERR_MISSING_PACKAGE` without `@aws-sdk/client-s3`, `ERR_INVALID_ARGUMENT`. */
   constructor(options: S3Options) {
-    const { endpoint, region, credentials, forcePathStyle, attemptsMax, ...settings } =
-      s3Options.read(options)
+    const {
+      endpoint,
+      region,
+      credentials,
+      forcePathStyle,
+      attemptsMax,
+      idleMillisecondsMax,
+      ...settings
+    } = s3Options.read(options)
     this.#settings = settings
     const { S3 } = requirePackage<typeof Sdk>('@aws-sdk/client-s3', 'the S3 store of blobs')
     this.#s3 = new S3({
@@ -100,6 +112,10 @@ export class S3BlobStore implements BlobStore {
       ...(credentials === undefined ? {} : { credentials }),
       forcePathStyle,
       maxAttempts: attemptsMax,
+      requestHandler: {
+        connectionTimeout: idleMillisecondsMax,
+        socketTimeout: idleMillisecondsMax,
+      },
       // The repository itself stores and compares the checksum of a blob.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
