@@ -3,6 +3,7 @@
  * package `@aws-sdk/client-s3`. A blob larger than one part is uploaded in parts: at most two of
  * them are in memory, and the object becomes visible as a whole or not at all.
  */
+import type { Readable } from 'node:stream'
 import type * as Sdk from '@aws-sdk/client-s3'
 import {
   boolean,
@@ -185,13 +186,14 @@ export class S3BlobStore implements BlobStore {
     const { Body: body, ContentRange: found } = await answerOf(
       this.#s3.getObject({ ...place, Range }),
     )
-    if (found?.startsWith(`bytes ${start}-`) !== true && start > 0) {
-      throw blobDamaged(`the server has sent ${shown(found)} instead of a range`)
-    }
     let left = end - start
-    const source = body as unknown as AsyncIterable<Uint8Array, undefined>
-    const pieces = source[Symbol.asyncIterator]()
+    const source = body as unknown as Readable
+    const pieces = source[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>
     try {
+      // A server without ranges sends the whole object.
+      if (found?.startsWith(`bytes ${start}-`) !== true && (start > 0 || found !== undefined)) {
+        throw blobDamaged(`the server has sent ${shown(found)} instead of a range`)
+      }
       while (left > 0) {
         const { done, value } = await answerOf(pieces.next())
         if (done === true) throw blobDamaged('its bytes end early')
@@ -201,7 +203,7 @@ export class S3BlobStore implements BlobStore {
         yield Buffer.from(value.buffer, value.byteOffset, count)
       }
     } finally {
-      await pieces.return?.()
+      source.destroy()
     }
   }
 
@@ -211,10 +213,16 @@ export class S3BlobStore implements BlobStore {
     await answerOf(this.#s3.deleteObject(place))
     // Parts of an unfinished upload take space, but no object shows them.
     const list = { Bucket: place.Bucket, Prefix: place.Key }
-    const listed = this.#s3.listMultipartUploads(list).catch(withoutUploads)
+    const listed = this.#s3.listMultipartUploads(list).catch((error: unknown) => {
+      // Some servers with this protocol list no uploads; they remove unfinished ones themselves.
+      return without('NotImplemented', error)
+    })
     const { Uploads: uploads = [] } = await answerOf(listed)
     for (const { UploadId, Key } of uploads) {
-      if (Key === place.Key) await answerOf(this.#s3.abortMultipartUpload({ ...place, UploadId }))
+      if (Key !== place.Key) continue
+      const ended = this.#s3.abortMultipartUpload({ ...place, UploadId })
+      // The upload itself, or another removal, may have ended it meanwhile.
+      await answerOf(ended.catch((error: unknown) => without('NoSuchUpload', error)))
     }
   }
 
@@ -226,9 +234,9 @@ export class S3BlobStore implements BlobStore {
   }
 }
 
-/** Some servers with this protocol cannot list uploads; they remove unfinished ones themselves. */
-function withoutUploads(error: unknown): { readonly Uploads?: Sdk.MultipartUpload[] } {
-  if ((error as Error).name === 'NotImplemented') return {}
+/** An empty answer in place of the error with this name. */
+function without(name: string, error: unknown): { readonly Uploads?: Sdk.MultipartUpload[] } {
+  if ((error as Error).name === name) return {}
   throw error
 }
 

@@ -2,6 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { S3BlobStore } from '../../../../src/systems/repository/index.js'
 
@@ -62,10 +63,45 @@ void t.test(
     await t.rejects(bytesOf(stuck.read(key, 0, 10)), { code }, 'in the middle of a blob')
     const slowly = (response: ServerResponse): void => {
       half(response)
-      setTimeout(() => response.write('678'), 150)
-      setTimeout(() => response.end('90'), 300)
+      void setTimeout(150).then(() => response.write('678'))
+      void setTimeout(300).then(() => response.end('90'))
     }
     const slow = await storeAt(t, { GET: slowly }, 200)
     t.equal(await bytesOf(slow.read(key, 0, 10)), 10, 'a slow one does not')
   },
 )
+
+void t.test('an answer with another range is refused, and holds no connection', async (t) => {
+  const other = (response: ServerResponse): void => {
+    const range = 'bytes 50-10000049/20000000'
+    response.writeHead(206, { 'content-length': 10_000_000, 'content-range': range })
+    response.write(Buffer.alloc(1_000_000))
+  }
+  const wrong = await storeAt(t, { GET: other }, 60_000)
+  const refused = { code: 'ERR_BLOB_DAMAGED', message: /50-10000049/ }
+  await t.rejects(bytesOf(wrong.read(key, 0, 10)), refused, 'also at the start')
+  const reads = Array.from({ length: 60 }, () => bytesOf(wrong.read(key, 5, 10)))
+  const ended = Promise.allSettled(reads)
+  const results = await Promise.race([ended, setTimeout(10_000, [], { ref: false })])
+  t.equal(results.length, 60)
+})
+
+void t.test('an upload that has ended during its removal is no error', async (t) => {
+  const xml = (response: ServerResponse, status: number, body: string): void => {
+    response.writeHead(status, { 'content-type': 'application/xml' }).end(body)
+  }
+  const list = (response: ServerResponse, address: URL): void => {
+    const name = address.searchParams.get('prefix')!
+    const upload = `<Upload><Key>${name}</Key><UploadId>own</UploadId></Upload>`
+    xml(response, 200, `<ListMultipartUploadsResult>${upload}</ListMultipartUploadsResult>`)
+  }
+  let problem = 'NoSuchUpload'
+  const remove = (response: ServerResponse, address: URL): void => {
+    if (!address.searchParams.has('uploadId')) response.writeHead(204).end()
+    else xml(response, 404, `<Error><Code>${problem}</Code></Error>`)
+  }
+  const store = await storeAt(t, { GET: list, DELETE: remove })
+  await store.remove(key)
+  problem = 'NoSuchBucket'
+  await t.rejects(store.remove(key), { code, message: /NoSuchBucket/ })
+})
