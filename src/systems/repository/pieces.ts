@@ -21,10 +21,30 @@ export function checkPieces<T>(
   })
 }
 
-async function* later<T>(
+/** Takes the first piece now: a stream that fails while nobody reads it would end the process. */
+function later<T>(
   steps: AsyncIterator<unknown>,
   read: (piece: unknown) => T,
 ): AsyncGenerator<T, void> {
+  const first = (async () => steps.next())()
+  first.catch(() => undefined)
+  return rest(steps, first, read)
+}
+
+async function* rest<T>(
+  steps: AsyncIterator<unknown>,
+  first: Promise<IteratorResult<unknown>>,
+  read: (piece: unknown) => T,
+): AsyncGenerator<T, void> {
+  const step = await first
+  if (step.done === true) return
+  let isOpen = true
+  try {
+    yield read(step.value)
+    isOpen = false
+  } finally {
+    if (isOpen) await steps.return?.()
+  }
   for await (const piece of { [Symbol.asyncIterator]: () => steps }) yield read(piece)
 }
 

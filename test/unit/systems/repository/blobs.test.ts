@@ -1,4 +1,5 @@
 /** Uploads that a sweep overtakes, and uploads that end half-way. */
+import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -291,4 +292,12 @@ void t.test('a blob that is removed during its read is not found, and not damage
   const other = await blobs.upload(piece, upload)
   await remove(parseBlobKey(other.key).key)
   await t.rejects(blobs.read(other).next(), { code: 'ERR_BLOB_DAMAGED' }, 'a lost file is damage')
+})
+
+void t.test('a stream that fails before its first byte fails the upload only', async (t) => {
+  const store = new FileBlobStore(new MemoryFileSystem(), '/blobs')
+  const { blobs } = (await open(t, [{ store, bytesMax: Infinity }])).manager
+  const absent = createReadStream('/absent/file')
+  await t.rejects(blobs.upload(absent, upload), { code: 'ENOENT' })
+  t.equal((await blobs.states()).size, 0)
 })
