@@ -76,9 +76,9 @@ await rolled.close()
 const names = readdirSync(made)
 for (const name of names) {
   const path = join(made, name)
-  // Tabs in place of four spaces take 2 kB less of the package.
-  const text = readFileSync(path, 'utf8').replace(/^(?: {4})+/gm, (spaces) => {
-    return '\t'.repeat(spaces.length / 4)
+  // Tabs in place of four spaces, and none before lines of comments, take 2 kB less of the package.
+  const text = readFileSync(path, 'utf8').replace(/^(?: {4})+( \*)?/gm, (start, comment) => {
+    return comment ?? '\t'.repeat(start.length / 4)
   })
   writeFileSync(path, text)
   renameSync(path, join(target, name))
