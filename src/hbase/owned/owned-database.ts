@@ -27,7 +27,7 @@ import { fill } from './mirror.js'
 import { roundsOf, rowWrites } from './log/apply.js'
 import { patienceOf, type LogPlace, type Patience } from './log/log-store.js'
 import type { LoggedBatch } from './log/logged-batch.js'
-import { OwnerLog } from './log/owner-log.js'
+import { OwnerLog, type Appended } from './log/owner-log.js'
 import { claim, readOwner, recover } from './log/takeover.js'
 import { namedRows, rowOfCheck, rowsOfMutation, type NamedRow } from './loads.js'
 import { ownedOptions, type OwnedOptions, type OwnedSettings } from './options.js'
@@ -261,18 +261,22 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     }
     while (this.#gate !== undefined) await this.#gate
     this.#running++
-    let outcome: { value: T; logged: Promise<readonly { sequence: number; done: Promise<void> }[]> }
+    let outcome: { readonly value: T; readonly logged: Promise<readonly Appended[]> }
+    let appended: readonly Appended[]
     let failure: { readonly error: unknown } | undefined
     try {
-      outcome = await this.#order.run(rows, () => this.#evaluate(tables, rows, run))
-    } catch (error) {
-      if (!(error instanceof EvaluationError)) throw error
-      failure = { error: error.error }
-      outcome = { value: undefined as T, logged: error.logged }
+      try {
+        outcome = await this.#order.run(rows, () => this.#evaluate(tables, rows, run))
+      } catch (error) {
+        if (!(error instanceof EvaluationError)) throw error
+        failure = { error: error.error }
+        outcome = { value: undefined as T, logged: error.logged }
+      }
+      // The log may get the batch a little later; a change of a table waits for it as well.
+      appended = await outcome.logged
     } finally {
       this.#running--
     }
-    const appended = await outcome.logged
     await Promise.all(appended.map(({ done }) => done))
     if (failure !== undefined) throw failure.error
     if (this.#copy!.bytes > copyBytesMax && this.#gate === undefined) void this.#renew()
@@ -326,7 +330,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     tables: readonly string[],
     rows: readonly NamedRow[],
     run: (tables: readonly EmbeddedTable[]) => T,
-  ): Promise<{ value: T; logged: Promise<readonly { sequence: number; done: Promise<void> }[]> }> {
+  ): Promise<{ value: T; logged: Promise<readonly Appended[]> }> {
     const copy = this.#copy!
     const own = await Promise.all(tables.map((name) => copy.mirror.table(name)))
     for (const [i, table] of own.entries()) copy.standsFor(table.name, tables[i])

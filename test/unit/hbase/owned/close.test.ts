@@ -89,3 +89,22 @@ void t.test('calls that fail late are repeated for retryMilliseconds as well', a
   t.ok(passed > 600 && passed < 2_500, `${passed} ms`)
   await owner.close()
 })
+
+void t.test('a truncation waits for a batch that is on its way into the log', async (t) => {
+  for (let turns = 0; turns < 40; turns += 4) {
+    const rows = reduceToRows(await openMemoryDatabase())
+    const options = { name: 'n', takeoverMilliseconds: 20, heartbeatMilliseconds: 10_000 }
+    const owner = await ownDatabase(rows, options)
+    const table = await owner.createTable('a', { families: { f: {} } })
+    await table.put({ row: 'other', cells: { 'f:q': 'v' } })
+    const put = table.put({ row: 'r', cells: { 'f:q': 'v' } })
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+    await Promise.all([put, owner.admin.truncateTable('a')])
+    const { isEmpty } = await table.get({ row: 'r' })
+    const next = await ownDatabase(rows, options)
+    const later = await next.table('a').get({ row: 'r' })
+    t.equal(later.isEmpty, isEmpty, `after ${turns} turns, the next owner has what was there`)
+    await next.close()
+    await owner.close()
+  }
+})
