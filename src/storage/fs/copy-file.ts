@@ -4,7 +4,7 @@
  * REQUIRES that the file does not change while or after this runs: both names share its bytes.
  * After an error the new name does not exist, unless its removal failed as well. Memory: one chunk.
  */
-import { quietly } from '../../base/quietly.js'
+import { quietly } from './quietly.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import { systemCode } from './errors.js'
 import type { File, FileSystem } from './types.js'

@@ -10,7 +10,7 @@
  * Memory: what was captured as bytes and what is written, until the lock is released.
  */
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import { quietly } from '../../base/quietly.js'
+import { quietly } from './quietly.js'
 import { ContentFile, MemoryContent, type Content } from './content.js'
 import { fileError, syntheticError } from './errors.js'
 import type { DeviceSpace, DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'

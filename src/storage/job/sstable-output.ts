@@ -5,7 +5,7 @@
  * On any error the job calls `abandon`, which removes the unfinished file. The next open also
  * removes files that the manifest does not name.
  */
-import { quietly } from '../../base/quietly.js'
+import { quietly } from '../fs/quietly.js'
 import { escapedPrefixEnd, filterKindOf, type BloomFilter } from '../cell/row-filter.js'
 import { assert } from '../../base/assert.js'
 import { isFamilyMarker, terminatorBytes } from '../cell/cell-key.js'

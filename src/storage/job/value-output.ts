@@ -9,7 +9,7 @@
  * On any error the job calls `abandon`, which removes all files. The files are synced before the
  * job returns SSTables that refer to them.
  */
-import { quietly } from '../../base/quietly.js'
+import { quietly } from '../fs/quietly.js'
 import { assert } from '../../base/assert.js'
 import { emptyBytes } from '../../base/bytes.js'
 import {

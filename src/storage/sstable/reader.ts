@@ -9,7 +9,7 @@
  * all calls that need the file throw `ERR_CLOSED`. The file itself is closed when the asynchronous
  * reads in progress have settled.
  */
-import { quietly } from '../../base/quietly.js'
+import { quietly } from '../fs/quietly.js'
 import { assert } from '../../base/assert.js'
 import { closedError } from '../../base/errors.js'
 import type { CellarError } from '../../base/errors.js'

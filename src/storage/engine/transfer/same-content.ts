@@ -1,5 +1,5 @@
 /** Compares two files byte for byte. Memory: two chunks. */
-import { quietly } from '../../../base/quietly.js'
+import { quietly } from '../../fs/quietly.js'
 import type { FileSystem } from '../../fs/types.js'
 
 const chunkBytes = 1024 * 1024

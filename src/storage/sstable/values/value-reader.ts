@@ -7,7 +7,7 @@
  * offset, and kept until it is released. Ownership: the reader owns its file. Returned contents are
  * immutable, and the caller of `contentSync` may keep them.
  */
-import { quietly } from '../../../base/quietly.js'
+import { quietly } from '../../fs/quietly.js'
 import { assert } from '../../../base/assert.js'
 import { closedError } from '../../../base/errors.js'
 import { CodecId, type Codecs } from '../../codec/codec.js'

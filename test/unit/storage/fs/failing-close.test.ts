@@ -3,7 +3,7 @@
  * nothing, and the first error of a step stays the one that is reported.
  */
 import t from 'tap'
-import { quietly } from '../../../../src/base/quietly.js'
+import { quietly } from '../../../../src/storage/fs/quietly.js'
 import { Database } from '../../../../src/entries/index.js'
 import { copyFile } from '../../../../src/storage/fs/copy-file.js'
 import type { File, OpenMode } from '../../../../src/storage/fs/types.js'
