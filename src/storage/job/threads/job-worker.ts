@@ -31,6 +31,14 @@ export interface WorkerTask {
   readonly binding: DirectoryBinding | undefined
 }
 
+/** The error behind a failed task. */
+export interface WorkerCause {
+  /** Its message. */
+  readonly message: string
+  /** The code of the system, such as `ENOSPC`. */
+  readonly code: string | undefined
+}
+
 /** The answer of a thread. */
 export type WorkerAnswer =
   | {
@@ -53,7 +61,7 @@ export type WorkerAnswer =
       /** Where damaged bytes lie, for `ERR_CORRUPTION`. */
       readonly corruption: CorruptionDetail | undefined
       /** The cause: of the `CellarError`, or any other error itself. */
-      readonly cause: { readonly message: string; readonly code: string | undefined } | undefined
+      readonly cause: WorkerCause | undefined
     }
 
 const codecsByMode = new Map<boolean, Codecs>()
