@@ -1,4 +1,4 @@
-/** Parses the forms in which callers name columns, and caches parsed strings. */
+/** Parses the forms in which callers name columns, and remembers what was parsed. */
 import {
   checkBytesLike,
   isBytes,

@@ -24,7 +24,10 @@ export const ReadStep = {
   rowEnded: 0,
   /** All requested columns of the row are complete; the cursor is still in the row. */
   columnsEnded: 1,
-  /** The entry under the cursor is no plain put, or the row is too long to be read backwards. */
+  /**
+   * The entry under the cursor is no plain put, begins a row of which more than the newest versions
+   * are wanted, or is of a row that is too long to be read backwards.
+   */
   rulesNeeded: 2,
   /** The collector is full, and a cell of the row waits. */
   full: 3,

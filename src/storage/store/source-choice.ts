@@ -11,13 +11,12 @@ import { escapedPrefixEnd, filterPrefixBytes } from '../cell/row-filter.js'
 import { allTime, joinTimestamp } from '../cell/timestamp.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRead } from '../scan/store-read.js'
-import { oldestUnexpired } from '../scan/user-matcher.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { findTable, type RowProbe } from './row-probe.js'
 import type { StoreSources } from './store-sources.js'
 
 /** The parts of a read that exclude SSTables. */
-export type ReadTimes = Pick<StoreRead, 'query' | 'settings' | 'readPoint' | 'moment'>
+export type ReadTimes = Pick<StoreRead, 'query' | 'settings' | 'readPoint' | 'oldest'>
 
 /** The SSTables of a store, and their levels. */
 export type LeveledSources = Pick<StoreSources, 'tables' | 'levelEnds'>
@@ -88,13 +87,11 @@ export function tablesOfRange(
 
 /** Whether an SSTable may have cells that the read sees, by sequences and timestamps. */
 export function isInTime({ properties }: SsTableReader, read: ReadTimes): boolean {
-  const { query, settings } = read
+  const { query, settings, oldest } = read
   if (properties.minSequence > read.readPoint) return false
   if (query.raw) return true
-  if (settings.ttlSeconds !== Infinity && settings.minVersions === 0) {
-    const oldest = oldestUnexpired(settings, read.moment.milliseconds)
-    if (properties.maxTimestamp < BigInt(oldest)) return false
-  }
+  const isExpired = oldest > 0 && properties.maxTimestamp < oldest
+  if (isExpired && settings.minVersions === 0) return false
   const range = query.timeRange
   if (range === allTime) return true
   if (properties.maxTimestamp < joinTimestamp(range.minHigh, range.minLow)) return false

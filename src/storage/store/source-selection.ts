@@ -121,7 +121,7 @@ export class SourceSelection implements StoreRowRead {
   ): void {
     const sources = this.begin(query, readPoint, moment, mode)
     const { columns } = this
-    // Only a read of several columns.
+    // A single column is found by its own key.
     this.takesWhole = takesWhole && this.wantsPlainRows && columns?.length !== 1
     this.plain.bytesMax = columns === undefined ? Infinity : columns.length * bytesPerWanted
     this.row = row

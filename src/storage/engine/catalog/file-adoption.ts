@@ -5,6 +5,7 @@
  * Until an edit names the new files, the next open removes them, so a crash at any step leaves
  * nothing. Before the edit, {@link FileAdoption.abandon} removes them.
  */
+import { quietly } from '../../fs/quietly.js'
 import { linkOrCopy } from '../../fs/copy-file.js'
 import { checksumNumberOf, type FileMetadata, type StoreFile } from '../../version/file-metadata.js'
 import type { OpenedParts } from '../engine.js'
@@ -61,12 +62,9 @@ export class FileAdoption {
   abandon(): void {
     const { fileSystem, readers } = this.parts
     for (const fileNumber of this.numbers) {
-      try {
-        readers.close(fileNumber)
-        fileSystem.unlinkSync(readers.pathOf(fileNumber))
-      } catch {
-        // The error that led to the removal is the one to report. The next open removes the file.
-      }
+      readers.close(fileNumber)
+      // The next open removes a file that stays.
+      quietly(() => fileSystem.unlinkSync(readers.pathOf(fileNumber)))
     }
   }
 }

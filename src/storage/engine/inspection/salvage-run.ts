@@ -15,7 +15,7 @@ import { formatFileName, isFailedSyncName, parseFileName } from '../../version/f
 import { writeManifestSync } from '../../version/manifest.js'
 import type { StoreVersion, VersionState } from '../../version/version.js'
 import { checkpointFiles } from '../transfer/backup.js'
-import { removeQuietly } from '../transfer/restore.js'
+import { removeQuietly } from '../../fs/quietly.js'
 import { isDamage, type Loss, type Problem, type Salvage } from './findings.js'
 import { readLogRemains, type LogChoice, type LoggedCell, type LogRemains } from './log-remains.js'
 import { rowOfKey } from './table-survey.js'

@@ -18,6 +18,7 @@ import { loadCodecs } from '../../codec/codec.js'
 import { SsTableReaders } from '../../files/sstable-readers.js'
 import { linkOrCopy } from '../../fs/copy-file.js'
 import { NodeFileSystem } from '../../fs/node-fs.js'
+import { removeQuietly } from '../../fs/quietly.js'
 import type { FileSystem } from '../../fs/types.js'
 import { temporarySuffix } from '../../fs/whole-file.js'
 import { readBackupMarkerSync, type BackupMarker } from '../../version/backup-marker.js'
@@ -184,14 +185,5 @@ async function placeFiles(
     throw error
   } finally {
     await lock.release()
-  }
-}
-
-/** Removes a file, if it is there and can be removed. */
-export function removeQuietly(fileSystem: FileSystem, path: string): void {
-  try {
-    if (fileSystem.statSync(path) !== undefined) fileSystem.unlinkSync(path)
-  } catch {
-    // The error that led here is the one that counts.
   }
 }

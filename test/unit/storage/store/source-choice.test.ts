@@ -1,10 +1,11 @@
 /** Which SSTables a read has to consult, as tables of cases. */
 import t from 'tap'
-import { ManualClock, Moment } from '../../../../src/base/clock.js'
 import { Hash64, hashRange } from '../../../../src/base/hash.js'
 import { FilterKind } from '../../../../src/storage/cell/row-filter.js'
 import { allTime, makeTimeRange } from '../../../../src/storage/cell/timestamp.js'
+import type { RetentionOptions } from '../../../../src/storage/scan/query.js'
 import type { RowBounds } from '../../../../src/storage/scan/row-scanner.js'
+import { oldestUnexpired } from '../../../../src/storage/scan/user-matcher.js'
 import type { SsTableReader } from '../../../../src/storage/sstable/reader.js'
 import { RowProbe } from '../../../../src/storage/store/row-probe.js'
 import {
@@ -61,7 +62,7 @@ function readOf(changes: Partial<ReadTimes['query']> = {}, ttlSeconds = Infinity
     query: { timeRange: allTime, raw: false, ...changes },
     settings: { ttlSeconds, minVersions: 0, newVersionBehavior: false },
     readPoint: 10,
-    moment: new Moment(new ManualClock(5000)),
+    oldest: oldestUnexpired({ ttlSeconds } as RetentionOptions, 5000),
   } as unknown as ReadTimes
 }
 
