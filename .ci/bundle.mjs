@@ -19,6 +19,7 @@ import { build, transformSync } from 'esbuild'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { withShortNames } from './short-names.mjs'
 
 const root = join(import.meta.dirname, '..')
 const folder = 'build/package'
@@ -171,8 +172,6 @@ const common = {
   minify: true,
   metafile: true,
   plugins: [pageTexts, compiled, assembledKernel, heldChecksums, builtins],
-  // Node prints the whole line with an uncaught error; lines of 1000 make the package 3 kB larger.
-  lineLimit: 4000,
 }
 
 const built = await Promise.all([
@@ -225,18 +224,17 @@ function holdInWorker() {
 
 holdInWorker()
 
-// esbuild drops the comment that lets webpack leave imports of modules of users to Node; webpack
+// Minifying drops the comment that lets webpack leave imports of modules of users to Node; webpack
 // would warn then, and its bundle would find none of these modules.
+const texts = files.map(({ path, text, inputs }) => {
+  const first = inputs.some((each) => /\bxxhash-wasm\b/.test(each)) ? licence : ''
+  const short = withShortNames(path, text)
+  return first + short.replace(/\bimport\((?=[\w$])/g, 'import(/* webpackIgnore: true */ ')
+})
 // Nothing is removed before all is there: a failed build leaves the one before it.
 rmSync(join(root, folder), { recursive: true, force: true })
-for (const { path, text, inputs } of files) {
-  mkdirSync(dirname(path), { recursive: true })
-  const first = inputs.some((each) => /\bxxhash-wasm\b/.test(each)) ? licence : ''
-  writeFileSync(
-    path,
-    first + text.replace(/\bimport\((?=[\w$])/g, 'import(/* webpackIgnore: true */ '),
-  )
-}
+mkdirSync(join(root, folder), { recursive: true })
+for (const [index, { path }] of files.entries()) writeFileSync(path, texts[index])
 for (const [name, path] of Object.entries(entries)) {
   const source = `../${path.replace(/^build\//, '')}`
   writeFileSync(join(root, folder, `${name}.d.ts`), `export * from '${source}'\n`)
