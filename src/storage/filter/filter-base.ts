@@ -38,6 +38,16 @@ export abstract class FilterBase implements Filter {
     return FilterCode.include
   }
 
+  /** Whether no method of the filter looks at cells one by one. */
+  includesRow(): boolean {
+    return this.filterCell === FilterBase.prototype.filterCell && this.leavesValues
+  }
+
+  /** Whether the filter has no `transformCell`. */
+  protected get leavesValues(): boolean {
+    return (this as Filter).transformCell === undefined
+  }
+
   filterRow(): boolean {
     return false
   }
@@ -114,6 +124,12 @@ export abstract class RowKeyFilter extends KeyFilter {
   override filterCell(): FilterCode {
     if (!this.rejected) return FilterCode.include
     return this.hint === undefined ? FilterCode.nextRow : FilterCode.seekUsingHint
+  }
+
+  /** Whether the row passes, and a subclass does not judge its cells. */
+  override includesRow(): boolean {
+    const judgesRows = this.filterCell === RowKeyFilter.prototype.filterCell
+    return judgesRows && !this.rejected && this.leavesValues
   }
 
   /** The next row that can pass. */

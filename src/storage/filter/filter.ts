@@ -70,6 +70,12 @@ export interface Filter {
   filterRowKey(row: Buffer): boolean
   /** Judges a cell. */
   filterCell(cell: CellView): FilterCode
+  /**
+   * Called after `filterRowKey` has let a row pass: whether `filterCell` would include each cell of
+   * the row, and `transformCell` would leave each value. A scan may then take the row as a whole,
+   * without these two calls. Absent = false.
+   */
+  includesRow?(): boolean
   /** Returns the value to emit in place of the cell's value, or undefined to keep it. */
   transformCell?(cell: CellView): Buffer | undefined
   /** Called with the included cells of a row; may drop some. */

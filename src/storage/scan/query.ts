@@ -39,17 +39,17 @@ export interface StoreQuery {
  * put is included if it is not masked, not expired, and is the first of a requested column.
  */
 export function asksForNewest(query: StoreQuery, options: RetentionOptions): boolean {
-  return Math.min(query.versions, options.versions) === 1 && wantsPlainRows(query, options)
+  const isOne = Math.min(query.versions, options.versions) === 1
+  return isOne && query.filter === undefined && wantsPlainRows(query, options)
 }
 
 /**
  * Whether a read wants all of a row of puts, one of each column, that are neither masked nor
- * expired: as many versions as there may be, no time range.
+ * expired, if its filter includes the row: as many versions as there may be, no time range.
  */
 export function wantsPlainRows(query: StoreQuery, options: RetentionOptions): boolean {
   return (
     !options.newVersionBehavior &&
-    query.filter === undefined &&
     query.timeRange === allTime &&
     !query.raw &&
     query.cellsPerRowMax < 0 &&

@@ -217,7 +217,8 @@ export class StoreScanner {
    */
   mayReadRows(reversed: boolean): boolean {
     const { isNewest, wantsPlainRows, query } = this.read
-    return (isNewest || (wantsPlainRows && !reversed)) && query.columns === undefined
+    if (query.filter !== undefined || query.columns !== undefined) return false
+    return isNewest || (wantsPlainRows && !reversed)
   }
 
   /**
@@ -285,8 +286,16 @@ export class StoreScanner {
 
   /** Whether the fast path may read on from the position. */
   private get isPlain(): boolean {
-    if (!this.read.isNewest) return false
+    if (!this.read.isNewest) return this.mayTakeRow
     return !this.position.hasRules || (this.waitingCode === 0 && this.matcher.unmasked)
+  }
+
+  /** Whether the row may be taken as a whole though cells of it need the rules. */
+  private get mayTakeRow(): boolean {
+    const { query, wantsPlainRows } = this.read
+    const { position } = this
+    if (!wantsPlainRows || position.hasRules || position.qualifierEnd > 0) return false
+    return query.columns === undefined && query.filter?.includesRow?.() === true
   }
 
   /** Lets the matcher follow the row from the position on. */
