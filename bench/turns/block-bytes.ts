@@ -83,7 +83,7 @@ function bytesOfRow(form: Form): number {
     at = writeKeySuffix(entry, at, high, time >>> 0, CellType.put, sequence, row.length)
     const valueStart = writeValueHeader(entry, at, 0)
     const end = valueStart + pool.any(random).copy(entry, valueStart)
-    if (builder.count > 0 && builder.sizeAfter(at, end - at) > blockBytes) close()
+    if (builder.count > 0 && builder.sizeAfter(at, end - at, 0) > blockBytes) close()
     builder.add(entry, 0, at, at, end)
   }
   close()

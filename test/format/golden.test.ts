@@ -20,7 +20,7 @@ import { Database } from '../../src/entries/index.js'
 import { describe, goldenOptions, writeGolden } from './golden-content.js'
 
 const golden = 'test/format/golden'
-const present = 'v3'
+const present = 'v4'
 
 if (process.env['CELLAR_REWRITE'] === '1') {
   void t.test('the golden directory is written anew', async () => {

@@ -12,12 +12,16 @@ import { approximateTimestamp } from './timestamp.js'
  * future. Its value must follow its key.
  */
 export function isPlainPut(buffer: Buffer, keyEnd: number, valueStart: number): boolean {
+  return valueStart === keyEnd && isPlainPutOf(buffer, keyEnd, valueStart)
+}
+
+/** As {@link isPlainPut}, of an entry whose value need not follow the suffix of its key. */
+export function isPlainPutOf(buffer: Buffer, suffixEnd: number, valueStart: number): boolean {
   // The high byte of a timestamp is zero except in the far future; it is stored as 0x7f.
   return (
-    valueStart === keyEnd &&
     buffer[valueStart] === plainValueFlags &&
-    buffer[keyEnd - keySuffixBytes] === 0x7f &&
-    typeOf(buffer, keyEnd) === CellType.put
+    buffer[suffixEnd - keySuffixBytes] === 0x7f &&
+    typeOf(buffer, suffixEnd) === CellType.put
   )
 }
 

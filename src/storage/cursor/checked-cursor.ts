@@ -85,14 +85,28 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
 
   override plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number {
     this.use()
-    const { inner } = this
-    const end = inner.plainRowEnd(readPoint, oldest, rowBytes)
+    const end = this.inner.plainRowEnd(readPoint, oldest, rowBytes)
     this.rowIsFound = end > 0
-    if (end === 0) return 0
-    assert(end >= inner.valueEnd, 'a row ends with its last entry')
-    const { keyStart, keyEnd, valueEnd } = inner
+    return end === 0 ? 0 : this.showRow(end)
+  }
+
+  /** Shows the first entry of a row, in memory that holds the whole row. Returns the row's end. */
+  private showRow(end: number): number {
+    const { keyStart, keyEnd, valueEnd } = this.inner
+    assert(end >= valueEnd, 'a row ends with its last entry')
     this.show(end, varintLength(keyEnd - keyStart) + varintLength(valueEnd - keyEnd))
-    return end + this.keyStart - inner.keyStart
+    return end + this.keyStart - keyStart
+  }
+
+  override plainRowBack(readPoint: number, oldest: number, rowBytes: number): number {
+    this.use()
+    assert(this.direction === Direction.backward, 'a row is passed back by a cursor that goes back')
+    const before = this.keyAtHand()
+    const end = (this.inner as BackwardCursor).plainRowBack(readPoint, oldest, rowBytes)
+    if (end === 0) return 0
+    const shown = this.showRow(end)
+    this.expectBefore(before)
+    return shown
   }
 
   override passRow(): void {

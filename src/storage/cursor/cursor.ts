@@ -36,7 +36,10 @@ export interface Cursor {
    * `rowBytes` bytes of the key. May show the entry in another buffer. REQUIRES valid.
    */
   plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number
-  /** Moves to the last entry of the row that the call of {@link plainRowEnd} before has found. */
+  /**
+   * Passes the row that the call of {@link plainRowEnd} before has found: the next move is {@link
+   * next}, to the entry after the row, or a seek. Any entry of the row may be shown.
+   */
   passRow(): void
 }
 
@@ -47,6 +50,11 @@ export interface BackwardCursor extends Cursor {
    * `seekBefore` or `previous`.
    */
   previous(): void
+  /**
+   * As {@link plainRowEnd}, if a plain row ends with the current entry: then moves to its first
+   * entry, and the next {@link previous} throws no `BlockMissing`. REQUIRES as `previous`.
+   */
+  plainRowBack(readPoint: number, oldest: number, rowBytes: number): number
 }
 
 /**
@@ -82,6 +90,11 @@ export abstract class ShownEntry {
 
   passRow(): void {
     throw noPlainRow()
+  }
+
+  /** As {@link plainRowEnd}. */
+  plainRowBack(_readPoint: number, _oldest: number, _rowBytes: number): number {
+    return 0
   }
 
   /** Shows the entry of another cursor; if that is invalid, becomes invalid. */

@@ -191,24 +191,35 @@ export class MergeCursor extends ShownEntry implements BackwardCursor {
   }
 
   override plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number {
-    const { children, sorted, size } = this
+    const { children, sorted } = this
     const first = children[sorted[0]]
     const end = first.plainRowEnd(readPoint, oldest, rowBytes)
     if (end === 0) return 0
     this.showEntryOf(first)
-    if (size === 1) return end
-    const { buffer, keyStart, keyEnd } = children[sorted[1]]
-    const rowEnd = keyStart + rowBytes
-    const hasRow =
-      rowEnd <= keyEnd &&
-      equalBytes(buffer, keyStart, rowEnd, this.buffer, this.keyStart, this.keyStart + rowBytes)
-    return hasRow ? 0 : end
+    return this.sharesRow(rowBytes) ? 0 : end
+  }
+
+  /** Whether the next child has entries of the row shown. */
+  private sharesRow(rowBytes: number): boolean {
+    if (this.size === 1) return false
+    const { buffer, keyStart, keyEnd } = this.children[this.sorted[1]]
+    const end = keyStart + rowBytes
+    const start = this.keyStart
+    return end <= keyEnd && equalBytes(buffer, keyStart, end, this.buffer, start, start + rowBytes)
   }
 
   override passRow(): void {
     const first = this.children[this.sorted[0]]
     first.passRow()
     this.showEntryOf(first)
+  }
+
+  override plainRowBack(readPoint: number, oldest: number, rowBytes: number): number {
+    if (this.sharesRow(rowBytes)) return 0
+    const first = this.children[this.sorted[0]] as BackwardCursor
+    const end = first.plainRowBack(readPoint, oldest, rowBytes)
+    if (end > 0) this.showEntryOf(first)
+    return end
   }
 
   /** Restores the order after a move of the first child. */

@@ -8,7 +8,7 @@ import { isFamilyMarker, sequenceOf, timestampHighOf, timestampLowOf } from '../
 import { plainValueFlags } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
 import { compareTimestamps, joinTimestamp, latestHigh, latestLow } from '../cell/timestamp.js'
-import type { RowEntries } from '../sstable/blocks/row-entries.js'
+import type { RowEntries } from '../sstable/rows/row-entries.js'
 import type { CellStatistics } from '../sstable/properties.js'
 
 export class CellStatisticsCollector {
@@ -44,9 +44,10 @@ export class CellStatisticsCollector {
   }
 
   /** Counts the cells of a plain row. */
-  addRow({ buffer, count, keyEnds }: RowEntries): void {
+  addRow({ buffer, count, suffixEnds }: RowEntries): void {
     for (let i = 0; i < count; i++) {
-      const keyEnd = keyEnds[i]
+      const keyEnd = suffixEnds[i]
+      if (i > 0 && keyEnd === suffixEnds[0]) continue
       this.addPut(timestampHighOf(buffer, keyEnd), timestampLowOf(buffer, keyEnd))
       this.addSequence(sequenceOf(buffer, keyEnd))
     }

@@ -11,7 +11,7 @@ import type { FileSystem } from '../fs/types.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionJob } from './job.js'
 import { LentSegments, type WrittenBlocks } from '../sstable/blocks/written-blocks.js'
-import type { RowEntries } from '../sstable/blocks/row-entries.js'
+import type { RowEntries } from '../sstable/rows/row-entries.js'
 import { SsTableOutput } from './sstable-output.js'
 import type { ValueOutput } from './value-output.js'
 

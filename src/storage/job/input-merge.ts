@@ -18,7 +18,7 @@
  * entries are borrowed from the children.
  */
 import { commonPrefixLength, compareBytes, equalBytes, readPrefix48 } from '../../base/bytes.js'
-import type { RowEntries } from '../sstable/blocks/row-entries.js'
+import type { RowEntries } from '../sstable/rows/row-entries.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 
 /** Bytes of a key that its head, a number, stands for. */

@@ -129,6 +129,11 @@ export class MemtableCursor implements BackwardCursor {
     throw noPlainRow()
   }
 
+  /** As {@link plainRowEnd}. */
+  plainRowBack(_readPoint: number, _oldest: number, _rowBytes: number): number {
+    return 0
+  }
+
   /** Moves to the next entry, or becomes invalid. REQUIRES valid. */
   next(): void {
     assert(this.valid, 'next needs a valid cursor')

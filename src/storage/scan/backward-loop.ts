@@ -1,7 +1,8 @@
 /**
- * The fast path of reversed scans, as plain-loop.ts. The cells of a row come last cell first, so
- * they are kept until the row has ended. A row with another entry, or with too many cells, has to
- * be read again from its start, forward.
+ * The fast path of reversed scans, as plain-loop.ts. A plain row that lies in one source is taken
+ * as a whole. The cells of other rows come last cell first, so they are kept until the row has
+ * ended. A row with another entry, or with too many cells, has to be read again from its start,
+ * forward.
  */
 import { emptyBytes, equalBytes } from '../../base/bytes.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
@@ -49,6 +50,19 @@ export function readBackward(
       if (isOutside(buffer, keyStart, end, bounds)) return ReadStep.bound
       position.startRow(buffer, keyStart, end)
       position.rows++
+      const rowBytes = end + terminatorBytes - keyStart
+      const tries = position.triesRow()
+      const rowEnd = tries ? cursor.plainRowBack(read.readPoint, read.oldest, rowBytes) : 0
+      if (rowEnd > 0) {
+        const { buffer: block, keyStart: start, keyEnd: middle, valueEnd } = cursor
+        // The row is read again, forward, where its cells are to be added one by one.
+        const isAdded = collector.addRow(familyIndex, block, start, middle, valueEnd, rowEnd)
+        if (!isAdded) return ReadStep.rulesNeeded
+        position.passedRow(cursor)
+        cursor.previous()
+        continue
+      }
+      if (tries) position.missedRow()
     }
     if (row.count === cellsMax) return ReadStep.rulesNeeded
     row.keep(buffer, keyStart, keyEnd, cursor.valueEnd)

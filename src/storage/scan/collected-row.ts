@@ -7,7 +7,7 @@
  */
 import { emptyBytes } from '../../base/bytes.js'
 import { assert } from '../../base/assert.js'
-import { addEntries } from '../sstable/blocks/row-entries.js'
+import { openRow, RowCounter } from '../sstable/rows/row-entries.js'
 
 /**
  * Numbers in {@link CollectedRow.cells} of a cell: family index, key start, key end (= value
@@ -55,34 +55,43 @@ export function wholeFamilyIndex(cells: readonly number[], at: number): number {
 
 /** Number of cells of the row in `cells[from, end)`. */
 export function cellCount(cells: readonly number[], from: number, end: number): number {
-  const groups = (end - from) / numbersPerCell
-  return groups > 0 && isWhole(cells, from) ? groups - 1 + cells[from + 2] : groups
+  let count = 0
+  for (let at = from; at < end; at += numbersPerCell)
+    count += isWhole(cells, at) ? cells[at + 2] : 1
+  return count
 }
 
-/** The numbers of the row in `cells[from, end)` in a list of its own, four for each cell. */
+const counter = new RowCounter()
+
+/**
+ * The row in `cells[from, end)` with four numbers for each cell, in a list of its own. Whole cells
+ * are written out in a page of their own.
+ */
 export function cellByCell(
   page: Buffer,
   cells: readonly number[],
   from: number,
   end: number,
-): number[] {
-  if (from === end || !isWhole(cells, from)) return cells.slice(from, end)
+): { readonly page: Buffer; readonly cells: number[] } {
+  if (from === end || !isWhole(cells, from)) return { page, cells: cells.slice(from, end) }
+  let bytes = 0
+  for (let at = from; at < end; at += numbersPerCell) {
+    const isRow = counter.read(page, cells[at + 1], cells[at + 3])
+    assert(isRow && counter.cells === cells[at + 2], 'a whole row has the cells that were counted')
+    bytes += counter.bytes
+  }
+  const opened = Buffer.allocUnsafe(bytes)
   const all: number[] = []
-  const added = addEntries(
-    page,
-    wholeFamilyIndex(cells, from),
-    cells[from + 1],
-    cells[from + 3],
-    all,
-  )
-  assert(added === cells[from + 2], 'a whole row has the cells that were counted')
-  for (let i = from + numbersPerCell; i < end; i++) all.push(cells[i])
-  return all
+  for (let at = from; at < end; at += numbersPerCell) {
+    const used = all.length === 0 ? 0 : all[all.length - 1]
+    openRow(page, wholeFamilyIndex(cells, at), cells[at + 1], cells[at + 3], opened, used, all)
+  }
+  return { page: opened, cells: all }
 }
 
 /** A row with four numbers for each cell. */
 export function rowCellByCell(row: CollectedRow): CollectedRow {
   const { page, cells, partial } = row
   if (cells.length === 0 || !isWhole(cells, 0)) return row
-  return { page, cells: cellByCell(page, cells, 0, cells.length), partial }
+  return { ...cellByCell(page, cells, 0, cells.length), partial }
 }

@@ -15,15 +15,14 @@
  */
 import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
-import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
+import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import { varintLength } from '../../base/varint.js'
-import { keySuffixBytes, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
-import type { BlockCache } from '../sstable/blocks/block-cache.js'
-import { entriesBytes, entryEndAt, writeEntries } from '../sstable/blocks/row-entries.js'
+import { entryEndAt } from '../sstable/rows/row-entries.js'
+import type { RowWriter } from '../sstable/rows/row-writer.js'
 import {
   cellByCell,
   cellCount,
@@ -84,6 +83,7 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
   /** Drops the cells of the open row that were not taken. */
   startRow(): void {
     this.full = false
+    this.hasWhole = false
     this.used = this.rowStart
     if (this.rowCount > 0) this.copyPending()
     this.source = emptyBytes
@@ -116,6 +116,7 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
   /** Ends the open row; the next cell starts another one. */
   endRow(): void {
     assert(this.cells.length > this.openCells, 'a row that is ended has cells')
+    this.unify()
     this.pages.push(this.page)
     this.rowBytes.push(this.bytes)
     this.openCells = this.cells.length
@@ -198,9 +199,9 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
 
   /**
    * Copies the adjacent entries of a row, `buffer[start, end)`, as they lie in their block. With a
-   * limit of one cell only the first entry is copied. Returns the index of the row's numbers.
+   * limit of one cell only the first entry is copied.
    */
-  addFoundRow(familyIndex: number, buffer: Buffer, start: number, end: number): number {
+  addFoundRow(familyIndex: number, buffer: Buffer, start: number, end: number): void {
     assert(this.batch <= 1, 'a row that is added as a whole is not cut, or after one cell')
     this.copyPending()
     this.full = this.batch === 1
@@ -210,83 +211,14 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
     const { used } = this
     copyBytes(buffer, start, start + length, this.page, used)
     this.used = used + length
-    const from = this.cells.length
     const isRow = this.counter.read(this.page, used, this.used)
     assert(isRow, 'a row ends with its last value')
     this.pushWhole(familyIndex, used)
-    return from
   }
 
-  /**
-   * Adds a cell to those of {@link addFoundRow}, from index `from` on, in their order. Of two
-   * versions of a column only the newer one stays. Returns the index from which on the next cell is
-   * to be added, which has to be after this one in the order of keys.
-   */
-  layOver(
-    from: number,
-    familyIndex: number,
-    buffer: Buffer,
-    keyStart: number,
-    keyEnd: number,
-    valueEnd: number,
-  ): number {
-    this.openWhole(from)
-    const { cells } = this
-    const columnStart = rowEndOf(buffer, keyStart, keyEnd)
-    const columnEnd = keyEnd - keySuffixBytes
-    const rowBytes = columnStart - keyStart
-    let at = from
-    let order = 1
-    for (; at < cells.length; at += numbersPerCell) {
-      const { page } = this
-      const start = cells[at + 1] + rowBytes
-      const end = cells[at + 2] - keySuffixBytes
-      order = compareBytes(page, start, end, buffer, columnStart, columnEnd)
-      if (order < 0) continue
-      const isOlder =
-        order === 0 && compareBytes(page, end, cells[at + 2], buffer, columnEnd, keyEnd) < 0
-      if (isOlder) return at
-      break
-    }
-    const length = valueEnd - keyStart
-    this.reserve(length + wordBytes - 1)
-    this.align(keyStart)
-    const { used } = this
-    copyBytes(buffer, keyStart, valueEnd, this.page, used)
-    this.used = used + length
-    if (order !== 0) cells.splice(at, 0, familyIndex, 0, 0, 0)
-    cells[at + 1] = used
-    cells[at + 2] = used + keyEnd - keyStart
-    cells[at + 3] = this.used
-    return at
-  }
-
-  /**
-   * Keeps only the cells of some columns, of those from an index of {@link addFoundRow} on; columns
-   * (escaped) ascend. The memory of the others counts for the row.
-   */
-  keepColumns(from: number, columns: readonly Buffer[]): void {
-    this.openWhole(from)
-    const { cells, page } = this
-    let kept = from
-    let next = 0
-    for (let at = from; at < cells.length; at += numbersPerCell) {
-      const keyEnd = cells[at + 2]
-      const start = rowEndOf(page, cells[at + 1], keyEnd) + terminatorBytes
-      const end = qualifierEndOf(keyEnd)
-      let order = 1
-      while (next < columns.length) {
-        const column = columns[next]
-        order = compareBytes(page, start, end, column, 0, column.length)
-        if (order <= 0) break
-        next++
-      }
-      if (next === columns.length) break
-      if (order !== 0) continue
-      if (kept < at) for (let i = 0; i < numbersPerCell; i++) cells[kept + i] = cells[at + i]
-      kept += numbersPerCell
-    }
-    cells.length = kept
+  /** Whether one cell of the row is enough. */
+  get wantsOneCell(): boolean {
+    return this.batch === 1
   }
 
   /** Whether rows are cut into pieces of some cells. */
@@ -294,37 +226,26 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
     return this.batch > 0
   }
 
-  /**
-   * Drops the cells from an index of {@link addFoundRow} on. Their memory in the page stays unused.
-   */
-  dropFrom(from: number): void {
-    this.cells.length = from
-  }
-
-  /**
-   * Copies the cells from index `from` on, as adjacent entries, to memory of the cache
-   * (`cache.copies`), for reads from a sequence on. Returns the length of the entries; 0: they are
-   * not kept.
-   */
-  keepCopy(from: number, sequence: number, cache: BlockCache): number {
-    // The cache may evict the block of a cell that is not copied yet.
+  /** Writes the cells from index `from` on, those of a family, as adjacent entries. */
+  writeRow(from: number, writer: RowWriter): void {
     this.copyPending()
-    this.openWhole(from)
-    const { cells } = this
-    const bytes = entriesBytes(cells, from)
-    if (bytes === 0 || !cache.reserveCopy(bytes, sequence)) return 0
-    writeEntries(this.page, cells, from, cache.copies.memory, cache.copies.start)
-    return bytes
+    this.openRows(from)
+    writer.begin()
+    const { cells, page } = this
+    for (let at = from; at < cells.length; at += numbersPerCell) {
+      writer.addCell(page, cells[at + 1], cells[at + 2], cells[at + 3])
+    }
   }
 
   /** Whether the cells from index `from` on are those of a row. */
   hasCells(from: number, row: CollectedRow): boolean {
-    const own = cellByCell(this.page, this.cells, from, this.cells.length)
+    const all = cellByCell(this.page, this.cells, from, this.cells.length)
+    const own = all.cells
     const { page, cells } = rowCellByCell(row)
     if (own.length !== cells.length) return false
     for (let i = 1; i < own.length; i += numbersPerCell) {
       if (own[i + 1] - own[i] !== cells[i + 1] - cells[i]) return false
-      if (!equalBytes(this.page, own[i], own[i + 2], page, cells[i], cells[i + 2])) return false
+      if (!equalBytes(all.page, own[i], own[i + 2], page, cells[i], cells[i + 2])) return false
     }
     return true
   }
@@ -366,6 +287,7 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
   take(partial: boolean): CollectedRow {
     assert(this.rowCount === 0, 'rows that were ended are taken together')
     this.copyPending()
+    this.unify()
     const row = { page: this.page, cells: this.cells, partial }
     this.cells = []
     this.rowStart = this.used
@@ -376,7 +298,7 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
 
   cell(index: number): CellView {
     this.copyPending()
-    this.openWhole(this.openCells)
+    this.openRows(this.openCells)
     const at = index * numbersPerCell
     this.view.setCell(this.page, this.cells[at + 1], this.cells[at + 2], this.cells[at + 3])
     this.view.familyIndex = this.cells[at]
@@ -385,7 +307,7 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
   }
 
   retain(keep: readonly boolean[]): void {
-    this.openWhole(this.openCells)
+    this.openRows(this.openCells)
     const kept: number[] = []
     for (let i = 0; i < this.count; i++) {
       if (keep[i]) kept.push(...this.cells.slice(i * numbersPerCell, (i + 1) * numbersPerCell))
@@ -395,7 +317,7 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
 
   /** Sorts the cells by family; the order within a family is kept. */
   sortFamilies(): void {
-    this.openWhole(0)
+    this.openRows(0)
     const groups: number[][] = []
     for (let at = 0; at < this.cells.length; at += numbersPerCell) {
       const group = (groups[this.cells[at]] ??= [])

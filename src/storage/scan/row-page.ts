@@ -6,7 +6,7 @@
  */
 import { assert } from '../../base/assert.js'
 import { copyBytes, emptyBytes } from '../../base/bytes.js'
-import { addEntries, EntryCounter } from '../sstable/blocks/row-entries.js'
+import { openRow, RowCounter } from '../sstable/rows/row-entries.js'
 import { isWhole, numbersPerCell, wholeFamilyIndex, wholeMark } from './collected-row.js'
 import { allocateHeld } from './held-memory.js'
 
@@ -49,11 +49,13 @@ export class RowPage {
   protected cells: number[] = []
   /** Index of the first number of the open row. */
   protected openCells = 0
+  /** Whether cells of the open row may be whole. */
+  protected hasWhole = false
   /** Number of rows to be read ahead; 0: one row is read at a time. */
   protected rowsMax = 0
   /** True between {@link releasePage} and {@link reopen}, when no cell may be added. */
   private released = false
-  protected readonly counter = new EntryCounter()
+  protected readonly counter = new RowCounter()
 
   /**
    * The offset in the page to which `source[start, end)` will be copied: together with what is to
@@ -84,27 +86,50 @@ export class RowPage {
   /** Adds the entries that were counted, from an offset of the page to the end of what is used. */
   protected pushWhole(familyIndex: number, start: number): void {
     const { cells, counter } = this
-    const from = cells.length
-    this.gapBytes += counter.lengthBytes
-    cells.push(wholeMark(familyIndex), start, counter.entries, this.used)
-    // Only the first cells of a row are whole.
-    if (from > this.openCells) this.openWhole(from)
+    this.hasWhole = true
+    this.gapBytes += this.used - start - counter.bytes
+    cells.push(wholeMark(familyIndex), start, counter.cells, this.used)
   }
 
-  /** Gives each cell from an index on numbers of its own; the index is that of a first cell. */
-  protected openWhole(from: number): void {
-    const { cells } = this
-    if (from === cells.length || !isWhole(cells, from)) return
-    this.copyPending()
-    const familyIndex = wholeFamilyIndex(cells, from)
-    const start = cells[from + 1]
-    const count = cells[from + 2]
-    const end = cells[from + 3]
-    const others = cells.length > from + numbersPerCell ? cells.slice(from + numbersPerCell) : []
-    cells.length = from
-    const added = addEntries(this.page, familyIndex, start, end, cells)
-    assert(added === count, 'a whole row has the cells that were counted')
-    for (const number of others) cells.push(number)
+  /** Opens the whole cells of the open row if it has others as well: cells are all alike. */
+  protected unify(): void {
+    if (!this.hasWhole) return
+    this.hasWhole = false
+    const { cells, openCells } = this
+    for (let at = openCells; at < cells.length; at += numbersPerCell) {
+      if (!isWhole(cells, at)) {
+        this.openRows(openCells)
+        return
+      }
+    }
+  }
+
+  /** Gives each cell from an index on numbers of its own, and a whole key. */
+  protected openRows(from: number): void {
+    const { counter } = this
+    let bytes = 0
+    for (let at = from; at < this.cells.length; at += numbersPerCell) {
+      if (!isWhole(this.cells, at)) continue
+      this.copyPending()
+      const isRow = counter.read(this.page, this.cells[at + 1], this.cells[at + 3])
+      assert(isRow && counter.cells === this.cells[at + 2], 'a whole row has the cells counted')
+      bytes += counter.bytes
+    }
+    if (bytes === 0) return
+    // A new page has the row at another place.
+    this.reserve(bytes)
+    const { cells, page } = this
+    const groups = cells.splice(from)
+    for (let at = 0; at < groups.length; at += numbersPerCell) {
+      if (isWhole(groups, at)) {
+        const familyIndex = wholeFamilyIndex(groups, at)
+        openRow(page, familyIndex, groups[at + 1], groups[at + 3], page, this.used, cells)
+        this.used = cells[cells.length - 1]
+      } else {
+        for (let i = 0; i < numbersPerCell; i++) cells.push(groups[at + i])
+      }
+    }
+    this.gapBytes += bytes
   }
 
   /**

@@ -7,6 +7,8 @@
  * {@link SsTableCursor.beginRead} or {@link SsTableCursor.endRead}. The memory of the blocks may
  * then be recycled.
  *
+ * A column entry is shown with its whole key in memory of the cursor (`ShownColumns`).
+ *
  * A block that was read by a call that then threw `BlockMissing` is kept, so that the repeated call
  * makes progress even without a cache.
  */
@@ -17,23 +19,25 @@ import type { Hash64 } from '../../base/hash.js'
 import { readVarint, varintLength } from '../../base/varint.js'
 import { blockMissing, throwBlockMissing } from '../cursor/cursor.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
-import { damagedEntry, entryOffset, heldForGood, plainRowCells } from './blocks/block.js'
+import {
+  damagedEntry,
+  entryOffset,
+  heldForGood,
+  isRowEntry,
+  plainRowCells,
+  rowSlotOf,
+} from './blocks/block.js'
 import { lowerBound } from './blocks/block-search.js'
 import type { Block } from './blocks/block.js'
 import { frequencyMax } from './blocks/block-cache.js'
 import type { BlockSource } from './blocks/block-source.js'
 import type { BlockStream } from './blocks/block-stream.js'
-import type { RowEntries } from './blocks/row-entries.js'
+import { HeldBlocks } from './blocks/held-blocks.js'
+import type { RowEntries } from './rows/row-entries.js'
+import { ShownColumns } from './rows/shown-columns.js'
 import { aheadCacheBytesMin, readAheadBytes } from './blocks/read-ahead.js'
 
 const emptyBuffer = Buffer.alloc(0)
-
-/**
- * Maximum number of blocks that a cursor holds until the next read, and of their bytes. Two blocks
- * are held regardless of their bytes. Other blocks are never recycled.
- */
-const heldMax = 64
-const heldBytesMax = 512 * 1024
 
 /** Iterates over the entries of an SSTable. Made by `SsTableReader.cursor`. */
 export class SsTableCursor implements BackwardCursor {
@@ -64,8 +68,17 @@ export class SsTableCursor implements BackwardCursor {
   private slot = 0
   private count = 0
   private entriesEnd = 0
-  /** Number of entries of the row found by {@link plainRowEnd}. */
+  /** End of the current entry in the block. */
+  private entryEnd = 0
+  /** Column entries are shown here; made on first use. */
+  private columns: ShownColumns | undefined = undefined
+  /** Whether the current entry is a column entry. */
+  private isAtColumn = false
+  /** Number of entries of the row found by {@link plainRowEnd}, and their end. */
   private rowCells = 0
+  private rowEnd = 0
+  /** Whether the row of the entry shown is passed, so that the position is at the row's end. */
+  private isPassed = false
   /** A block read by a call that then threw BlockMissing. */
   private fetched: Block | undefined = undefined
   /** Adjacent blocks that were read ahead, from index {@link aheadFrom} on. */
@@ -73,11 +86,7 @@ export class SsTableCursor implements BackwardCursor {
   private aheadFrom = 0
   /** Number of consecutive blocks entered since the last seek. */
   private run = 0
-  /** Whether the caller uses {@link beginRead}; otherwise no block is recycled. */
-  private letsGo = false
-  /** Blocks used since {@link beginRead}, and the block at the position at that time. */
-  private readonly held: Block[] = []
-  private heldBytes = 0
+  private readonly held = new HeldBlocks()
 
   /** @internal */
   constructor(reader: BlockSource) {
@@ -89,22 +98,8 @@ export class SsTableCursor implements BackwardCursor {
    * of the cursor itself. Without this call no block is recycled, which costs only memory.
    */
   beginRead(): void {
-    const { held, block } = this
-    this.letsGo = true
-    if (held.length === 0 || (held.length === 1 && held[0] === block)) return
-    let kept: Block | undefined
-    for (let i = 0; i < held.length; i++) {
-      if (held[i] === block && kept === undefined) kept = block
-      else held[i].holders--
-    }
-    // Popped, because setting the length would release the array's memory.
-    while (held.length > 0) held.pop()
-    this.heldBytes = 0
-    if (kept !== undefined) {
-      held.push(kept)
-      this.heldBytes = kept.buffer.length
-    }
-    this.fetched = undefined
+    this.columns?.beginRead()
+    if (this.held.beginRead(this.block)) this.fetched = undefined
   }
 
   /** Ends a read: releases all blocks, under the conditions of {@link beginRead}. */
@@ -122,18 +117,15 @@ export class SsTableCursor implements BackwardCursor {
    * their memory is never recycled.
    */
   abandonRead(): void {
-    const { held } = this
-    for (let i = 0; i < held.length; i++) held[i].holders |= heldForGood
-    while (held.length > 0) held.pop()
-    this.heldBytes = 0
-    this.fetched = undefined
+    this.held.abandon()
+    this.columns?.abandon()
     this.endRead()
   }
 
   seek(key: Uint8Array, length: number): void {
     const { reader } = this
     if (reader.closed) this.failClosed()
-    if (this.valid && this.seekInBlock(key, length)) return
+    if (this.valid && !this.isPassed && this.seekInBlock(key, length)) return
     this.valid = false
     this.run = 0
     const index = reader.index.find(key, length)
@@ -218,7 +210,7 @@ export class SsTableCursor implements BackwardCursor {
     const slot = this.slot + 1
     if (slot < this.count) {
       this.slot = slot
-      this.decode(this.valueEnd)
+      this.decode(this.entryEnd)
     } else {
       this.nextBlock()
     }
@@ -226,23 +218,46 @@ export class SsTableCursor implements BackwardCursor {
 
   /** 0 also for a row of one entry, which is read as fast by itself. */
   plainRowEnd(readPoint: number, oldest: number, _rowBytes: number): number {
-    const { reader } = this
-    if (reader.properties.maxSequence > readPoint || reader.earliestPut < oldest) return 0
+    if (!this.showsAll(readPoint, oldest)) return 0
     const block = this.block!
     const cells = plainRowCells(block, this.slot)
     if (cells < 2) return 0
     const next = this.slot + cells
     const end = next < this.count ? entryOffset(block, next) : this.entriesEnd
-    if (end <= this.valueEnd || end > this.entriesEnd) this.failDamaged(end)
+    if (end <= this.entryEnd || end > this.entriesEnd) this.failDamaged(end)
     this.rowCells = cells
+    this.rowEnd = end
     return end
+  }
+
+  /** Whether a read sees all puts of the SSTable. */
+  private showsAll(readPoint: number, oldest: number): boolean {
+    const { properties, earliestPut } = this.reader
+    return properties.maxSequence <= readPoint && earliestPut >= oldest
   }
 
   passRow(): void {
     assert(this.rowCells > 0, 'a row that is passed was found to be plain')
     this.slot += this.rowCells - 1
     this.rowCells = 0
-    this.decode(entryOffset(this.block!, this.slot))
+    if (this.slot + 1 < this.count) {
+      this.entryEnd = this.rowEnd
+      this.isPassed = true
+    } else this.decode(entryOffset(this.block!, this.slot))
+  }
+
+  /** 0 also for a row that begins the block, before which a block may be missing. */
+  plainRowBack(readPoint: number, oldest: number, _rowBytes: number): number {
+    const { slot, count, entryEnd } = this
+    const block = this.block!
+    if (!this.showsAll(readPoint, oldest)) return 0
+    if (slot + 1 < count && !isRowEntry(block, slot + 1)) return 0
+    const rowSlot = rowSlotOf(block, slot)
+    if (rowSlot === 0 || rowSlot === slot || plainRowCells(block, rowSlot) === 0) return 0
+    this.slot = rowSlot
+    this.decode(entryOffset(block, rowSlot))
+    if (entryEnd <= this.entryEnd) this.failDamaged(entryEnd)
+    return entryEnd
   }
 
   /**
@@ -250,7 +265,7 @@ export class SsTableCursor implements BackwardCursor {
    * they do not lead there.
    */
   readRow(row: RowEntries, end: number): boolean {
-    return row.read(this.buffer, entryOffset(this.block!, this.slot), end, this.rowCells)
+    return row.read(this.block!.buffer, entryOffset(this.block!, this.slot), end, this.rowCells)
   }
 
   /** Seeks forward without the index, if the key is in the rest of the block. */
@@ -320,19 +335,24 @@ export class SsTableCursor implements BackwardCursor {
   private enter(block: Block, slot: number): void {
     this.block = block
     this.fetched = undefined
-    this.buffer = block.buffer
-    const memory = this.stream?.memory
-    this.words = memory?.buffer === block.buffer ? memory.words : undefined
     this.count = block.count
     this.entriesEnd = block.entriesEnd
     this.slot = slot
+    this.isAtColumn = false
     this.decode(entryOffset(block, slot))
     this.valid = true
   }
 
-  /** Decodes the entry at offset `at` of the block as the current one. */
+  /** Decodes the entry in the current slot, at offset `at` of the block, as the current one. */
   private decode(at: number): void {
-    const { buffer, entriesEnd } = this
+    const block = this.block!
+    this.isPassed = false
+    if (!isRowEntry(block, this.slot)) {
+      this.showColumn(block, at)
+      return
+    }
+    const { buffer } = block
+    const { entriesEnd } = this
     if (at >= entriesEnd) this.failDamaged(at)
     let offset = at
     let keyLength = buffer[offset++]
@@ -349,10 +369,35 @@ export class SsTableCursor implements BackwardCursor {
     const valueEnd = keyEnd + valueLength
     // Negated, so that a length read after the end of the block (undefined, hence NaN) fails too.
     if (!(valueEnd <= entriesEnd) || keyLength < 0 || valueLength < 0) this.failDamaged(at)
+    if (this.buffer !== buffer) this.showBlock(block)
     this.keyStart = offset
     this.keyEnd = keyEnd
     this.valueStart = keyEnd
     this.valueEnd = valueEnd
+    this.entryEnd = valueEnd
+    this.isAtColumn = false
+  }
+
+  private showBlock({ buffer }: Block): void {
+    this.buffer = buffer
+    const memory = this.stream?.memory
+    this.words = memory?.buffer === buffer ? memory.words : undefined
+  }
+
+  /** Shows the column entry in the current slot, at offset `at` of the block. */
+  private showColumn(block: Block, at: number): void {
+    const columns = (this.columns ??= new ShownColumns(this.stream?.pool))
+    if (!columns.show(block, this.slot, at, this.isAtColumn)) this.failDamaged(at)
+    this.isAtColumn = true
+    this.keyStart = columns.keyStart
+    this.keyEnd = columns.keyEnd
+    this.valueStart = columns.keyEnd
+    this.valueEnd = columns.valueEnd
+    this.entryEnd = columns.entryEnd
+    const { buffer, words } = columns.memory!
+    if (this.buffer === buffer) return
+    this.buffer = buffer
+    this.words = this.stream === undefined ? undefined : words
   }
 
   /**
@@ -363,7 +408,7 @@ export class SsTableCursor implements BackwardCursor {
     const { reader } = this
     const cached = reader.blocks[index] ?? this.findWritten(index)
     if (cached === undefined) return this.fetchMissing(index)
-    this.hold(cached)
+    this.held.hold(cached)
     const { frequency } = cached
     // A negative frequency means that this call, made before, requested the block: not a hit.
     if (frequency >= 0) reader.counters.cacheHits++
@@ -432,25 +477,11 @@ export class SsTableCursor implements BackwardCursor {
 
   /** Holds the block before its admission, because a cache without room drops it at once. */
   private admit(block: Block): Block {
-    this.hold(block)
+    this.held.hold(block)
     if (!this.cacheBlocks) return block
     const admitted = this.reader.cache.admit(block)
-    if (admitted !== block) this.hold(admitted)
+    if (admitted !== block) this.held.hold(admitted)
     return admitted
-  }
-
-  private hold(block: Block): void {
-    const { held } = this
-    if (held.length > 0 && held[held.length - 1] === block) return
-    const bytes = this.heldBytes + block.buffer.length
-    const mayHold = held.length < 2 || (held.length < heldMax && bytes <= heldBytesMax)
-    if (this.letsGo && mayHold) {
-      held.push(block)
-      this.heldBytes = bytes
-      block.holders++
-    } else {
-      block.holders |= heldForGood
-    }
   }
 
   private failClosed(): never {

@@ -9,7 +9,7 @@
  * The version written by this code, and the only one that it reads. 0 is invalid. Never change,
  * only raise.
  */
-export const formatVersion = 3
+export const formatVersion = 4
 
 /** The last eight bytes of every SSTable of every version: "CellarST". Never change. */
 export const fileMagic = Buffer.from('CellarST', 'latin1')

@@ -30,7 +30,7 @@ import {
 } from './format.js'
 import { encodeProperties } from './properties.js'
 import type { CellStatistics, SsTableProperties } from './properties.js'
-import type { RowEntries } from './blocks/row-entries.js'
+import type { RowEntries } from './rows/row-entries.js'
 import { SectionWriter } from './blocks/section-writer.js'
 import type { WrittenBlocksBuilder } from './blocks/written-blocks.js'
 
@@ -115,8 +115,9 @@ export class SsTableWriter {
    * `words`, if given, is a view of the bytes of `source`, with `wordSlackBytes` more after the
    * entry: short entries are then copied faster. Entries with the same `source[keyStart, groupEnd)`
    * form a group (a row). A block that is half full ends before a group if a group as long as the
-   * previous one would not fit. So a read of a group needs one block. 0: no groups. A group is
-   * marked as a plain row unless {@link breakGroup} is called for one of its entries.
+   * previous one would not fit. So a read of a group needs one block. A group is marked as a plain
+   * row unless {@link breakGroup} is called for one of its entries. 0: an entry that is no cell,
+   * and a group by itself.
    */
   add(
     source: Buffer,
@@ -131,18 +132,23 @@ export class SsTableWriter {
     const keyLength = keyEnd - keyStart
     const valueLength = valueEnd - valueStart
     if (keyLength + valueLength > entryBytesMax) throw entryTooLarge(keyLength + valueLength)
-    let beginsGroup = groupEnd > 0
+    let beginsGroup = true
+    let rowBytes = 0
     if (block.count > 0) {
       this.sharedBytes = block.sharedWithLastKey(source, keyStart, keyEnd, words)
       assert(this.sharedBytes >= 0, 'writer: keys out of order')
-      const isFull = block.sizeAfter(keyLength, valueLength) > this.blockBytes
-      beginsGroup = keyStart + this.sharedBytes < groupEnd
+      beginsGroup = groupEnd === 0 || keyStart + this.sharedBytes < groupEnd
       if (beginsGroup) this.endGroup()
-      if (isFull || (beginsGroup && this.endsBefore())) this.finishBlock()
+      else rowBytes = groupEnd - keyStart
+      const isFull = block.sizeAfter(keyLength, valueLength, rowBytes) > this.blockBytes
+      if (isFull || (groupEnd > 0 && beginsGroup && this.endsBefore())) this.finishBlock()
     }
-    if (block.count === 0) this.startBlock(source, keyStart, keyEnd)
-    if (beginsGroup) this.beginGroup()
-    block.add(source, keyStart, keyEnd, valueStart, valueEnd, words)
+    if (block.count === 0) {
+      this.startBlock(source, keyStart, keyEnd)
+      rowBytes = 0
+    }
+    if (beginsGroup) this.beginGroup(groupEnd > 0)
+    block.add(source, keyStart, keyEnd, valueStart, valueEnd, words, rowBytes)
     this.entryCount++
     this.keyBytes += keyLength
     this.valueBytes += valueLength
@@ -232,11 +238,11 @@ export class SsTableWriter {
     return payloadBytes * 2 > this.blockBytes && payloadBytes + groupBytes > this.blockBytes
   }
 
-  private beginGroup(): void {
+  private beginGroup(isPlain: boolean): void {
     const { block } = this
     this.groupStart = this.writtenBytes + block.payloadBytes
     this.groupSlot = block.count
-    this.groupIsPlain = true
+    this.groupIsPlain = isPlain
   }
 
   /** Marks the current group, which is complete, if it lies in the open block. */

@@ -110,6 +110,12 @@ export class LevelCursor extends ShownEntry implements BackwardCursor {
     this.showEntryOf(this.child!)
   }
 
+  override plainRowBack(readPoint: number, oldest: number, rowBytes: number): number {
+    const end = this.child!.plainRowBack(readPoint, oldest, rowBytes)
+    if (end > 0) this.showEntryOf(this.child!)
+    return end
+  }
+
   previous(): void {
     let child = this.child!
     if (!this.entering) {

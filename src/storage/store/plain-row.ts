@@ -10,8 +10,8 @@ import { emptyBytes, equalBytes } from '../../base/bytes.js'
 import { addressHitsMax, entryOffset, plainRowCells, type Block } from '../sstable/blocks/block.js'
 import { findEntry } from '../sstable/blocks/block-search.js'
 import { frequencyMax, type BlockCache } from '../sstable/blocks/block-cache.js'
-import { copySequence } from '../sstable/blocks/row-copies.js'
-import { keyStartAt, RowEntries } from '../sstable/blocks/row-entries.js'
+import { copySequence } from '../sstable/rows/row-copies.js'
+import { keyStartAt, RowEntries } from '../sstable/rows/row-entries.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
 /** The place of a row that was found; see the file header. */
@@ -101,7 +101,7 @@ export class PlainRow {
     if (!this.entries.read(buffer, start, end, cells)) return false
     const keyStart = keyStartAt(buffer, start)
     const rowEnd = keyStart + length
-    if (rowEnd > this.entries.keyEnds[0]) return false
+    if (rowEnd > this.entries.suffixEnds[0]) return false
     if (!equalBytes(buffer, keyStart, rowEnd, row, 0, length)) return false
     const { frequency } = block
     // As in a cursor: a negative frequency stands for the use that the block was read for.

@@ -22,7 +22,6 @@ import { bytesPerReadRun, bytesPerScannedRun } from '../compaction/by-reads.js'
 import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import { isVisiblePut } from '../cell/plain-put.js'
 import { asksForNewest, wantsPlainRows, type StoreQuery } from '../scan/query.js'
-import type { RowCollector } from '../scan/row-collector.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
 import { oldestUnexpired } from '../scan/user-matcher.js'
@@ -259,30 +258,37 @@ export class SourceSelection implements StoreRowRead {
   }
 
   /**
-   * Keeps a copy of the row, whose cells the collector has from index `from` on: all of them plain
-   * puts, one of each column. Nothing is kept unless the read saw the newest state of the store.
+   * Whether {@link keepCopy} is to be called for the row that was read, whose cells are all plain
+   * puts, one of each column: only if the read saw the newest state of the store.
    */
-  keepCopy(collector: RowCollector, from: number): void {
+  wantsCopy(): boolean {
     const { cursors, readPoint, store } = this
     const { sources } = cursors
     const { mode, settings } = this
-    if (!this.takesWhole || !this.isNewest || this.isCopy || this.oldest > 0) return
-    if (this.columns !== undefined) return
-    if (!mode.cacheBlocks || !settings.blockCache) return
+    if (!this.takesWhole || !this.isNewest || this.isCopy || this.oldest > 0) return false
+    if (this.columns !== undefined) return false
+    if (!mode.cacheBlocks || !settings.blockCache) return false
     // A row of one SSTable is found by its location.
     const sourceCount = this.chosen.length + (this.whole === undefined ? 0 : 1)
-    if (sourceCount < 2 && this.memtableCount === 0) return
-    if (sources.tables.length === 0 || sources !== store.sources) return
-    if (readPoint === Number.MAX_SAFE_INTEGER || !store.isNewestAt(readPoint)) return
-    if (!store.copiedRows.wantsCopy()) return
+    if (sourceCount < 2 && this.memtableCount === 0) return false
+    if (sources.tables.length === 0 || sources !== store.sources) return false
+    if (readPoint === Number.MAX_SAFE_INTEGER || !store.isNewestAt(readPoint)) return false
+    return store.copiedRows.wantsCopy()
+  }
+
+  /** Keeps a copy of the row, whose adjacent entries are `row[start, end)`. */
+  keepCopy(row: Buffer, start: number, end: number): void {
+    const { sources } = this.cursors
     const { cache } = sources.tables[0]
-    const length = collector.keepCopy(from, readPoint, cache)
-    if (length === 0) return
+    const length = end - start
+    if (length === 0 || !cache.reserveCopy(length, this.readPoint)) return
     const { addresses, copies, rows } = cache
-    const { address, start } = copies
+    const { address } = copies
+    copyBytes(row, start, end, copies.memory, copies.start)
+    const set = this.locationSet(sources)
     const generation = addresses.generationOf(address)
-    rows.noteAddress(this.hash, this.locationSet(sources), address, generation, start, length, true)
-    store.copiedRows.noteCopy()
+    rows.noteAddress(this.hash, set, address, generation, copies.start, length, true)
+    this.store.copiedRows.noteCopy()
   }
 
   /** Chooses the SSTable at the remembered location of the row; false if there is none. */

@@ -15,6 +15,8 @@ import { RowCollector } from '../scan/row-collector.js'
 import type { StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import { StoreScanner } from '../scan/store-scanner.js'
+import { ColumnPick, RowOverlay } from '../sstable/rows/row-overlay.js'
+import { RowWriter } from '../sstable/rows/row-writer.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { MemtableSlot } from './memtable-slot.js'
 import { SourceCursors, type ReadMode } from './source-cursors.js'
@@ -30,6 +32,9 @@ export class StoreReader {
   readonly scanner: StoreScanner
   private readonly cursors: SourceCursors
   private readonly selection: SourceSelection
+  private readonly overlay = new RowOverlay()
+  private readonly pick = new ColumnPick()
+  private readonly writer = new RowWriter()
   /** Wraps the chosen cursors in invariants mode. */
   private lease: CursorLease | undefined = undefined
 
@@ -73,17 +78,13 @@ export class StoreReader {
   ): boolean {
     const { selection, scanner } = this
     const { columns } = query
+    const from = collector.cellsEnd
     const takesWhole = columns === undefined || !collector.cutsRows
     selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, takesWhole)
     const { whole, chosen } = selection
     if (whole !== undefined) {
-      const { wholeStart, wholeEnd } = selection
-      const from = collector.addFoundRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd)
-      if (collector.full) return true
-      if (chosen.length === 0 || this.layOver(from, collector)) {
-        selection.keepCopy(collector, from)
-        if (columns !== undefined) collector.keepColumns(from, columns)
-        if (checksInvariants && (selection.isCopy || columns !== undefined)) {
+      if (this.addWhole(columns, collector)) {
+        if (checksInvariants && (selection.isCopy || columns !== undefined) && !collector.full) {
           this.closeLease()
           selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, false)
           this.checkWhole(from, collector)
@@ -95,12 +96,37 @@ export class StoreReader {
     }
     if (chosen.length === 0) return true
     if (checksInvariants) this.checkCursors()
-    const from = collector.cellsEnd
     const isRead = scanner.readFromStart(selection, collector)
     if (isRead && whole === undefined && !collector.full && !scanner.position.hasRules) {
-      selection.keepCopy(collector, from)
+      const { writer } = this
+      if (selection.wantsCopy()) {
+        collector.writeRow(from, writer)
+        selection.keepCopy(writer.buffer, 0, writer.length)
+      }
     }
     return isRead
+  }
+
+  /**
+   * Adds the whole row that was found, with the cells of the cursors laid over it. False, and
+   * nothing is added: the row is to be read by its cells.
+   */
+  private addWhole(columns: readonly Buffer[] | undefined, collector: RowCollector): boolean {
+    const { selection, overlay, pick } = this
+    const { whole, wholeStart, wholeEnd, chosen } = selection
+    const { familyIndex } = this.scanner.cell
+    overlay.begin(whole!, wholeStart, wholeEnd)
+    if (!collector.wantsOneCell) {
+      if (chosen.length > 0 && !this.layOver()) return false
+      if (selection.wantsCopy()) selection.keepCopy(overlay.buffer, overlay.start, overlay.end)
+      if (columns !== undefined) {
+        const { writer } = pick
+        if (!pick.pick(overlay.buffer, overlay.start, overlay.end, columns)) return true
+        overlay.begin(writer.buffer, 0, writer.length)
+      }
+    }
+    collector.addFoundRow(familyIndex, overlay.buffer, overlay.start, overlay.end)
+    return true
   }
 
   /** Compares the cells of a whole row with those of the row's sources, which are chosen. */
@@ -115,29 +141,26 @@ export class StoreReader {
   }
 
   /**
-   * Lays the cells of the cursors over the whole row, whose numbers the collector has from index
-   * `from` on. False, and the row is dropped, if the rules are needed for one of them, or many
-   * versions are to be passed.
+   * Lays the cells of the cursors over the whole row. False if the rules are needed for one of
+   * them, or many versions are to be passed.
    */
-  private layOver(from: number, collector: RowCollector): boolean {
+  private layOver(): boolean {
+    const { overlay } = this
     const { chosen, row, rowLength, readPoint, oldest } = this.selection
-    const { familyIndex } = this.scanner.cell
     if (checksInvariants) this.checkCursors()
     for (let i = 0; i < chosen.length; i++) {
       const cursor = chosen[i]
-      let at = from
+      overlay.beginSource()
       for (let cells = 0; cursor.valid; cells++) {
         const { buffer, keyStart, keyEnd, valueStart } = cursor
         const end = rowEndOf(buffer, keyStart, keyEnd)
         if (!equalBytes(buffer, keyStart, end, row, 0, rowLength)) break
         const isPlain = isVisiblePut(buffer, keyEnd, valueStart, readPoint, oldest)
-        if (cells === cellsOverMax || !isPlain) {
-          collector.dropFrom(from)
-          return false
-        }
-        at = collector.layOver(at, familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+        if (cells === cellsOverMax || !isPlain) return false
+        overlay.add(buffer, keyStart, keyEnd, cursor.valueEnd)
         cursor.next()
       }
+      overlay.endSource()
     }
     return true
   }

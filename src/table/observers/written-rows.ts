@@ -17,7 +17,7 @@ import { approximateTimestamp } from '../../storage/store/version-overwrites.js'
 import type { WrittenCell, WrittenMutation, WrittenRow } from '../../api/observer.js'
 import type { Result } from '../../api/results/result.js'
 import type { BytesLike, Get } from '../../api/index.js'
-import { decodeBytes, PageCell } from '../reads/page-cell.js'
+import { CellPlace, decodeBytes, PageCell } from '../reads/page-cell.js'
 import type { FamilyPlan, ReadPlan } from '../reads/read-plan.js'
 import type { RowAddition } from '../operations/intervention.js'
 import type { MutationWriter } from '../operations/mutation-writer.js'
@@ -228,6 +228,8 @@ class RowOfMutation implements WrittenRow {
   }
 }
 
+const place = new CellPlace()
+
 /** A cell in the buffer of mutations. */
 class BorrowedCell extends PageCell implements WrittenCell {
   private readonly name: string | undefined
@@ -240,7 +242,8 @@ class BorrowedCell extends PageCell implements WrittenCell {
     valueEnd: number,
     name?: string,
   ) {
-    super(page, family, keyStart, keyEnd, valueEnd)
+    place.setCell(page, keyStart, keyEnd, valueEnd)
+    super(page, family, place)
     this.name = name
   }
 
@@ -249,6 +252,6 @@ class BorrowedCell extends PageCell implements WrittenCell {
   }
 
   get ttlMilliseconds(): number {
-    return ttlOf(this.page, this.keyEnd)
+    return ttlOf(this.page, this.suffixEnd)
   }
 }

@@ -1,7 +1,8 @@
 /**
  * The result of the embedded engine: encoded cells in a page, decoded on request. Cells as objects
- * also decode their members on request. A row that was copied as a whole is read entry by entry;
- * its cells get numbers when a call needs more than values one after the other.
+ * also decode their members on request. Whole cells are read entry by entry, from the cell found
+ * last on, where the next column that is asked for usually follows. A row of many cells gets
+ * numbers when one of them is not found soon.
  *
  * Ownership: a result pins one page of memory (16 KiB, or 64 in a long scan, shared with
  * neighbours), and the numbers of the rows read with it. The Buffers that it returns are views of
@@ -9,23 +10,17 @@
  */
 import type { CellarError } from '../../base/errors.js'
 import { readVarint, varintLength } from '../../base/varint.js'
-import {
-  compareBytes,
-  equalBytes,
-  isShortAscii,
-  viewBytes,
-  type ByteRange,
-} from '../../base/bytes.js'
+import { equalBytes, isShortAscii, viewBytes, type ByteRange } from '../../base/bytes.js'
 import { decodeRange, encodings, type Encoding } from '../../api/results/encodings.js'
 import { Result, type Cell } from '../../api/results/result.js'
-import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
-import { contentStart } from '../../storage/cell/cell-value.js'
 import {
-  noQualifier,
-  parseColumn,
-  type ColumnName,
-  type ParsedColumn,
-} from '../../storage/cell/column-name.js'
+  keySuffixBytes,
+  qualifierEndOf,
+  rowEndOf,
+  terminatorBytes,
+} from '../../storage/cell/cell-key.js'
+import { contentStart } from '../../storage/cell/cell-value.js'
+import { noQualifier, parseColumn, type ColumnName } from '../../storage/cell/column-name.js'
 import {
   cellByCell,
   cellCount,
@@ -35,29 +30,21 @@ import {
   numbersPerCell,
   type CollectedRow,
 } from '../../storage/scan/collected-row.js'
-import { keyStartAt } from '../../storage/sstable/blocks/row-entries.js'
-import { decodeBytes, PageCell } from './page-cell.js'
+import { keyStartAt } from '../../storage/sstable/rows/row-entries.js'
+import { RowWalk } from '../../storage/sstable/rows/row-walk.js'
+import { firstCellOf, hasQualifier, parseAt } from './cell-search.js'
+import { CellPlace, decodeBytes, PageCell } from './page-cell.js'
 
-/**
- * Column names last requested as text, by the index of their cell. Results are usually asked for
- * the same columns again, and a comparison is faster than parsing.
- */
-const askedMax = 64
-const askedNames = Array<string>(askedMax).fill('')
-const askedColumns = Array<ParsedColumn>(askedMax).fill(parseColumn(''))
-
-/** As `parseColumn`, for the cell at an index. */
-function parseAt(column: ColumnName, position: number): ParsedColumn {
-  if (typeof column !== 'string' || position < 0 || position >= askedMax) return parseColumn(column)
-  if (askedNames[position] === column) return askedColumns[position]
-  const parsed = parseColumn(column)
-  askedNames[position] = column
-  askedColumns[position] = parsed
-  return parsed
-}
-
-/** Number of cells of a whole row that are passed for one column before they get numbers. */
+/** Number of whole cells that are passed for one column before they get numbers. */
 const walkedMax = 32
+
+/** How a column was searched among whole cells. */
+const Walked = { unknown: -1, absent: 0, found: 1 } as const
+type Walked = (typeof Walked)[keyof typeof Walked]
+
+/** The cell found last by any result; used at once. */
+const place = new CellPlace()
+const walk = new RowWalk()
 
 const noMarks = {}
 
@@ -66,18 +53,22 @@ const sharedTextMax = 256
 
 /** The cells of one row or of a piece of it; may be empty. */
 export class PageResult extends Result {
-  readonly #page: Buffer
+  #page: Buffer
   /** The numbers of this row's cells, {@link #from} to {@link #end}, and those of other rows. */
   #cells: readonly number[]
   #from: number
   #end: number
   /**
-   * Index of the cell after the one found last, as if each cell had numbers of its own; -1: the
-   * cells may be in any order.
+   * Index in the numbers of the cell after the one found last; -1: the cells may be in any order.
+   * Of whole cells, of those that hold that cell.
    */
   #next: number
-  /** If the row is whole, the offset of the entry of cell {@link #next}; otherwise -1. */
+  /** If the cells are whole, the offset of the entry after the one found last; otherwise -1. */
   #entry: number
+  /** Index in the numbers of the cell found last, or of the whole cells that hold it. */
+  #foundAt = 0
+  /** Number of whole cells passed, which is where the next name is remembered. */
+  #passed = 0
   /** The name of the cell before {@link #next}, if it was requested as text. */
   #foundName: string | undefined = undefined
   /** The bytes from the first value of the row to its end as Latin-1; see {@link #textAt}. */
@@ -100,9 +91,7 @@ export class PageResult extends Result {
     this.#end = end
     this.#next = from
     this.#entry = -1
-    if (from === end || !isWhole(row.cells, from)) return
-    this.#entry = row.cells[from + 1]
-    if (end - from > numbersPerCell) this.#openCells()
+    if (from < end && isWhole(row.cells, from)) this.#entry = row.cells[from + 1]
   }
 
   /** @internal The result of a mutation: cells in the order of its operations. */
@@ -136,12 +125,8 @@ export class PageResult extends Result {
   }
 
   protected override storedValue(column: ColumnName): Buffer | undefined {
-    const valueStart = this.#passCell(column)
-    if (valueStart > 0) {
-      return viewBytes(this.#page, contentStart(this.#page, valueStart), this.#entry)
-    }
-    const at = this.#find(column)
-    return at < 0 ? undefined : this.#valueAt(at)
+    if (!this.#find(column)) return undefined
+    return viewBytes(this.#page, contentStart(this.#page, place.valueStart), place.valueEnd)
   }
 
   /** @internal */
@@ -166,11 +151,9 @@ export class PageResult extends Result {
 
   /** @internal */
   override valueRange(column: ColumnName): ByteRange | undefined {
-    // An index looks at the row before its caller does, who begins with the first column.
-    const at = this.#locate(column)
-    if (at < 0) return undefined
+    if (!this.#find(column)) return undefined
     const source = this.#page
-    return { source, start: contentStart(source, this.#cells[at + 2]), end: this.#cells[at + 3] }
+    return { source, start: contentStart(source, place.valueStart), end: place.valueEnd }
   }
 
   /** @internal */
@@ -180,15 +163,9 @@ export class PageResult extends Result {
     where: string,
     name?: unknown,
   ): T | undefined {
+    if (!this.#find(column)) return undefined
     const page = this.#page
-    let valueStart = this.#passCell(column)
-    let end = this.#entry
-    if (valueStart === 0) {
-      const at = this.#find(column)
-      if (at < 0) return undefined
-      valueStart = this.#cells[at + 2]
-      end = this.#cells[at + 3]
-    }
+    const { valueStart, valueEnd: end } = place
     const start = contentStart(page, valueStart)
     if ((encoding as unknown) === encodings.utf8 && isShortAscii(page, start, end)) {
       return this.#textAt(start, end) as T
@@ -212,95 +189,183 @@ export class PageResult extends Result {
   }
 
   override cell(column: ColumnName): Cell | undefined {
-    const at = this.#find(column)
-    return at < 0 ? undefined : this.#cellAt(at)
+    if (!this.#find(column)) return undefined
+    const family = this.families[this.#familyOf(this.#foundAt)]
+    if (this.#entry >= 0) this.#completePlace()
+    return new PageCell(this.#page, family, place)
   }
 
   override has(column: ColumnName): boolean {
-    return this.#findFirst(column) >= 0
+    const { family, escapedQualifier } = parseColumn(column)
+    return escapedQualifier === undefined ? this.#findFamily(family) >= 0 : this.#find(column)
   }
 
   override cells(): Cell[] {
-    this.#openCells()
     const cells: Cell[] = []
-    for (let at = this.#from; at < this.#end; at += numbersPerCell) cells.push(this.#cellAt(at))
+    const isWalked = this.#entry >= 0
+    for (let at = this.#from; at < this.#end; at += numbersPerCell) {
+      if (isWalked) this.#addCells(at, cells)
+      else cells.push(this.#cellAt(at))
+    }
     return cells
   }
 
   override columnCells(column: ColumnName): Cell[] {
+    const { family, escapedQualifier } = parseColumn(column)
+    // Whole cells are one of each column.
+    if (this.#entry >= 0 && escapedQualifier !== undefined) {
+      const cell = this.cell(column)
+      return cell === undefined ? [] : [cell]
+    }
+    this.#openCells()
     const cells: Cell[] = []
-    for (let at = this.#findFirst(column); at >= 0 && at < this.#end; at += numbersPerCell) {
-      if (this.#matches(at, column)) cells.push(this.#cellAt(at))
+    let at = escapedQualifier === undefined ? this.#findFamily(family) : this.#locate(column)
+    for (; at >= 0 && at < this.#end; at += numbersPerCell) {
+      if (this.#matches(at, family, escapedQualifier)) cells.push(this.#cellAt(at))
       else if (this.#next >= 0) break
     }
     return cells
   }
 
+  /** Appends the whole cells with numbers at an index. */
+  #addCells(at: number, cells: Cell[]): void {
+    const numbers = this.#cells
+    const page = this.#page
+    const family = this.families[wholeFamilyIndex(numbers, at)]
+    let isAtCell = walk.begin(page, numbers[at + 1], numbers[at + 3])
+    place.rowStart = walk.keyStart
+    place.rowEnd = walk.keyStart + walk.rowBytes - terminatorBytes
+    while (isAtCell) {
+      place.columnStart = walk.columnStart
+      place.columnEnd = walk.columnEnd
+      place.suffixEnd = walk.suffixEnd
+      place.valueStart = walk.valueStart
+      place.valueEnd = walk.valueEnd
+      cells.push(new PageCell(page, family, place))
+      isAtCell = walk.next()
+    }
+  }
+
+  /** Index of the family of the cell, or the whole cells, with numbers at an index. */
+  #familyOf(at: number): number {
+    const cells = this.#cells
+    return isWhole(cells, at) ? wholeFamilyIndex(cells, at) : cells[at]
+  }
+
+  /** Finds a column, and moves past its cell: {@link place} says where that lies. */
+  #find(column: ColumnName): boolean {
+    if (this.#entry >= 0) {
+      const walked = this.#walkTo(column)
+      if (walked !== Walked.unknown) return walked === Walked.found
+    }
+    this.#openCells()
+    const at = this.#locate(column)
+    if (at < 0) return false
+    this.#foundAt = at
+    place.setCell(this.#page, this.#cells[at + 1], this.#cells[at + 2], this.#cells[at + 3])
+    if (this.#next < 0) return true
+    this.#next = at + numbersPerCell
+    this.#foundName = typeof column === 'string' ? column : undefined
+    return true
+  }
+
   /**
-   * Moves past the cell of a column in a whole row, from the cell passed last on. Returns where its
-   * value starts, which ends at {@link #entry} then; 0: the column is to be searched.
+   * Walks to a column of whole cells, from the cell found last on; the column, the value and a
+   * suffix of its own, or 0, are then in {@link place}.
    */
-  #passCell(column: ColumnName): number {
-    let entry = this.#entry
-    if (entry < 0) return 0
+  #walkTo(column: ColumnName): Walked {
     const cells = this.#cells
     const from = this.#from
-    let next = this.#next
-    const { family, escapedQualifier } = parseAt(column, (next - from) / numbersPerCell)
-    if (escapedQualifier === undefined) return 0
-    if (this.families[wholeFamilyIndex(cells, from)] !== family) return 0
+    let passed = this.#passed
+    const { family, escapedQualifier } = parseAt(column, passed)
+    if (escapedQualifier === undefined) return Walked.unknown
     const page = this.#page
-    const end = cells[from + 3]
-    for (let left = Math.min(cells[from + 2], walkedMax); left > 0; left--) {
-      if (entry === end) {
-        entry = cells[from + 1]
-        next = from
+    const families = this.families
+    const begun = this.#next
+    let next = begun
+    let entry = this.#entry
+    let first = cells[next + 1]
+    let end = families[wholeFamilyIndex(cells, next)] === family ? cells[next + 3] : entry
+    let hasWrapped = false
+    for (let left = walkedMax; left > 0; left--) {
+      while (entry === end) {
+        if (hasWrapped && next === begun) return this.#absent(family)
+        next += numbersPerCell
+        if (next === this.#end) {
+          next = from
+          passed = 0
+          hasWrapped = true
+        }
+        first = cells[next + 1]
+        entry = first
+        end = families[wholeFamilyIndex(cells, next)] === family ? cells[next + 3] : entry
       }
-      let keyStart = entry + 2
-      let keyLength = page[entry]
+      let start = entry + 2
+      let head = page[entry]
       let valueLength = page[entry + 1]
-      if ((keyLength | valueLength) >= 0x80) {
-        keyLength = readVarint(page, entry, end)
-        keyStart = entry + varintLength(keyLength)
-        valueLength = readVarint(page, keyStart, end)
-        keyStart += varintLength(valueLength)
+      if ((head | valueLength) >= 0x80) {
+        head = readVarint(page, entry, end)
+        start = entry + varintLength(head)
+        valueLength = readVarint(page, start, end)
+        start += varintLength(valueLength)
       }
-      const keyEnd = keyStart + keyLength
-      const start = rowEndOf(page, keyStart, keyEnd) + terminatorBytes
-      const stop = qualifierEndOf(keyEnd)
-      entry = keyEnd + valueLength
-      next += numbersPerCell
-      if (equalBytes(page, start, stop, escapedQualifier, 0, escapedQualifier.length)) {
-        this.#entry = entry
-        this.#next = next
-        return keyEnd
+      // A row entry begins with its whole key, a column entry with the qualifier.
+      let valueStart = start + head
+      let stop = qualifierEndOf(valueStart)
+      let suffixEnd = valueStart
+      if (entry === first) start = rowEndOf(page, start, valueStart) + terminatorBytes
+      else {
+        stop = start + (head >>> 1)
+        valueStart = stop + (head & 1) * keySuffixBytes
+        suffixEnd = valueStart === stop ? 0 : valueStart
       }
+      entry = valueStart + valueLength
+      passed++
+      if (!equalBytes(page, start, stop, escapedQualifier, 0, escapedQualifier.length)) continue
+      place.columnStart = start
+      place.columnEnd = stop
+      place.suffixEnd = suffixEnd
+      place.valueStart = valueStart
+      place.valueEnd = entry
+      this.#foundAt = next
+      this.#next = next
+      this.#entry = entry
+      this.#passed = passed
+      return Walked.found
     }
-    return 0
+    return Walked.unknown
+  }
+
+  #absent(family: string): Walked {
+    this.checkFamily(family)
+    return Walked.absent
+  }
+
+  /** Adds the row, and the suffix if that is shared, to the {@link place} found by a walk. */
+  #completePlace(): void {
+    const cells = this.#cells
+    const at = this.#foundAt
+    walk.begin(this.#page, cells[at + 1], cells[at + 3])
+    place.rowStart = walk.keyStart
+    place.rowEnd = walk.keyStart + walk.rowBytes - terminatorBytes
+    if (place.suffixEnd === 0) place.suffixEnd = walk.keyEnd
   }
 
   /** Gives each cell of a whole row numbers of its own. */
   #openCells(): void {
     if (this.#entry < 0) return
-    const cells = cellByCell(this.#page, this.#cells, this.#from, this.#end)
+    const { page, cells } = cellByCell(this.#page, this.#cells, this.#from, this.#end)
+    this.#page = page
+    this.#text = undefined
     this.#cells = cells
-    this.#next -= this.#from
+    this.#next = 0
     this.#from = 0
     this.#end = cells.length
     this.#entry = -1
   }
 
-  /** The cell of a column; in ordered cells the search of the next column begins after it. */
-  #find(column: ColumnName): number {
-    const at = this.#locate(column)
-    if (at < 0 || this.#next < 0) return at
-    this.#next = at + numbersPerCell
-    this.#foundName = typeof column === 'string' ? column : undefined
-    return at
-  }
-
+  /** Index of the cell of a column; -1: there is none. REQUIRES cells with numbers. */
   #locate(column: ColumnName): number {
-    this.#openCells()
     const next = this.#next
     const from = this.#from
     const end = this.#end
@@ -318,35 +383,13 @@ export class PageResult extends Result {
       if (isFirst) return next
     }
     let at = from
-    if (next >= 0) at = this.#firstOf(family, escapedQualifier)
-    else while (at < end && !this.#inColumn(at, family, escapedQualifier)) at += numbersPerCell
+    if (next >= 0) {
+      const familyIndex = this.families.indexOf(family)
+      at = firstCellOf(this.#page, this.#cells, from, end, familyIndex, escapedQualifier)
+    } else while (at < end && !this.#inColumn(at, family, escapedQualifier)) at += numbersPerCell
     if (at < end && this.#inColumn(at, family, escapedQualifier)) return at
     this.checkFamily(family)
     return -1
-  }
-
-  /** The first cell that is not before a column, in ordered cells; the end if there is none. */
-  #firstOf(family: string, escapedQualifier: Buffer): number {
-    const page = this.#page
-    const cells = this.#cells
-    const from = this.#from
-    const familyIndex = this.families.indexOf(family)
-    let low = 0
-    let high = this.size
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const at = from + middle * numbersPerCell
-      const keyEnd = cells[at + 2]
-      let order = cells[at] - familyIndex
-      if (order === 0) {
-        const start = rowEndOf(page, cells[at + 1], keyEnd) + terminatorBytes
-        const end = qualifierEndOf(keyEnd)
-        order = compareBytes(page, start, end, escapedQualifier, 0, escapedQualifier.length)
-      }
-      if (order < 0) low = middle + 1
-      else high = middle
-    }
-    return from + low * numbersPerCell
   }
 
   #noQualifier(family: string): CellarError {
@@ -354,43 +397,28 @@ export class PageResult extends Result {
     return noQualifier(family)
   }
 
-  #findFirst(column: ColumnName): number {
-    const { family, escapedQualifier } = parseColumn(column)
-    return escapedQualifier === undefined ? this.#findFamily(family) : this.#find(column)
-  }
-
   #inColumn(at: number, family: string, escapedQualifier: Buffer): boolean {
     const cells = this.#cells
     if (this.families[cells[at]] !== family) return false
-    const keyEnd = cells[at + 2]
-    const start = rowEndOf(this.#page, cells[at + 1], keyEnd) + terminatorBytes
-    const end = qualifierEndOf(keyEnd)
-    return equalBytes(this.#page, start, end, escapedQualifier, 0, escapedQualifier.length)
+    return hasQualifier(this.#page, cells, at, escapedQualifier)
   }
 
   #findFamily(family: string): number {
-    this.#openCells()
     for (let at = this.#from; at < this.#end; at += numbersPerCell) {
-      if (this.families[this.#cells[at]] === family) return at
+      if (this.families[this.#familyOf(at)] === family) return at
     }
     this.checkFamily(family)
     return -1
   }
 
-  #matches(at: number, column: ColumnName): boolean {
-    const { family, escapedQualifier } = parseColumn(column)
+  #matches(at: number, family: string, escapedQualifier: Buffer | undefined): boolean {
     if (escapedQualifier !== undefined) return this.#inColumn(at, family, escapedQualifier)
     return this.families[this.#cells[at]] === family
   }
 
-  #valueAt(at: number): Buffer {
-    const valueStart = this.#cells[at + 2]
-    return viewBytes(this.#page, contentStart(this.#page, valueStart), this.#cells[at + 3])
-  }
-
   #cellAt(at: number): Cell {
     const cells = this.#cells
-    const family = this.families[cells[at]]
-    return new PageCell(this.#page, family, cells[at + 1], cells[at + 2], cells[at + 3])
+    place.setCell(this.#page, cells[at + 1], cells[at + 2], cells[at + 3])
+    return new PageCell(this.#page, this.families[cells[at]], place)
   }
 }

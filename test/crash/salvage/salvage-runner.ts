@@ -16,7 +16,7 @@ import {
 } from '../../../src/storage/cell/cell-value.js'
 import { loadCodecs } from '../../../src/storage/codec/codec.js'
 import { BlockCache } from '../../../src/storage/sstable/blocks/block-cache.js'
-import { entryOffset, EntryPlace, readEntry } from '../../../src/storage/sstable/blocks/block.js'
+import { EntryReader } from '../../../src/storage/sstable/rows/entry-reader.js'
 import { ReadCounters } from '../../../src/storage/sstable/read-counters.js'
 import { SsTableReader } from '../../../src/storage/sstable/reader.js'
 import { readFrames, type RecordFile } from '../damage/damage-oracle.js'
@@ -181,13 +181,12 @@ class Table {
     const reader = SsTableReader.openSync(fileSystem, path, writtenAs, own)
     this.offsets = [...reader.index.offsets]
     this.bytes = reader.fileBytes
-    const entry = new EntryPlace()
+    const entry = new EntryReader()
     for (let i = 0; i < reader.index.blockCount; i++) {
       const block = reader.readBlockSync(i)
       for (let slot = 0; slot < block.count; slot++) {
-        readEntry(block, entryOffset(block, slot), entry)
-        const { keyStart, keyEnd, valueEnd } = entry
-        const { buffer } = block
+        entry.read(block, slot)
+        const { buffer, keyStart, keyEnd, valueEnd } = entry
         const key = unescape(buffer, keyStart, rowEndOf(buffer, keyStart, keyEnd)).toString()
         const reference = isReference(buffer, keyEnd, valueEnd)
           ? readReference(buffer, keyEnd, valueEnd)

@@ -14,7 +14,8 @@ import { findStoredFault } from '../../job/cell-check.js'
 import { CellStatisticsCollector } from '../../job/cell-statistics.js'
 import { metadataOf } from '../../job/sstable-output.js'
 import { checkFilter, checkStatistics } from '../../job/verify-bulk-file.js'
-import { entryOffset, EntryPlace, readEntry, type Block } from '../../sstable/blocks/block.js'
+import { entryOffset, type Block } from '../../sstable/blocks/block.js'
+import { EntryReader } from '../../sstable/rows/entry-reader.js'
 import type { SsTableReader } from '../../sstable/reader.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
 import { isDamage, type LostRows } from './findings.js'
@@ -78,14 +79,14 @@ function checkMetadata({ properties, path }: SsTableReader, file: FileMetadata):
  * of that one. Throws what `onCell` throws.
  */
 export function forEachCell(block: Block, onCell: OnCell): CellarError | undefined {
-  const place = new EntryPlace()
+  const place = new EntryReader()
   const cell = new CellView()
   let at = 0
   for (let slot = 0; slot < block.count; slot++) {
     const fault = readCell(block, slot, at, place, cell)
     if (fault !== undefined) return fault
     onCell(cell)
-    at = place.valueEnd
+    at = place.end
   }
   return undefined
 }
@@ -95,15 +96,15 @@ function readCell(
   block: Block,
   slot: number,
   at: number,
-  place: EntryPlace,
+  place: EntryReader,
   cell: CellView,
 ): CellarError | undefined {
   try {
     if (entryOffset(block, slot) !== at) return faultOf(block, `slot ${slot} ${at}`, 'another')
-    readEntry(block, at, place)
-    const { keyStart, keyEnd, valueEnd } = place
-    if (!isWellFormedKey(block.buffer, keyStart, keyEnd)) return faultOf(block, 'a key', 'none')
-    cell.setCell(block.buffer, keyStart, keyEnd, valueEnd)
+    place.read(block, slot)
+    const { buffer, keyStart, keyEnd, valueEnd } = place
+    if (!isWellFormedKey(buffer, keyStart, keyEnd)) return faultOf(block, 'a key', 'none')
+    cell.setCell(buffer, keyStart, keyEnd, valueEnd)
     const fault = findStoredFault(cell)
     return fault && faultOf(block, fault.expected, fault.found)
   } catch (error) {

@@ -5,8 +5,9 @@
  * next block is begun.
  */
 import { assert } from '../../../base/assert.js'
-import { commonPrefixLength, copySharedBytes } from '../../../base/bytes.js'
+import { commonPrefixLength, copySharedBytes, equalBytes } from '../../../base/bytes.js'
 import { varintLength, writeVarint } from '../../../base/varint.js'
+import { keySuffixBytes, terminatorBytes } from '../../cell/cell-key.js'
 import {
   beginsRowMark,
   narrowOffsetBits,
@@ -17,8 +18,8 @@ import {
   wideSlotsFlag,
 } from '../format.js'
 import { growBuffer, growNumbers } from '../grow.js'
-import { wordSlackBytes } from './block-memory.js'
-import type { RowEntries } from './row-entries.js'
+import { copyWords, wordCopyBytesMax, wordSlackBytes } from './block-memory.js'
+import type { RowEntries } from '../rows/row-entries.js'
 
 /** Builds successive blocks in the same memory. */
 export class BlockBuilder {
@@ -30,18 +31,25 @@ export class BlockBuilder {
   entryBytes = 0
   private words = new DataView(this.buffer.buffer)
   private slots = new Uint32Array(512)
-  private lastKeyStart = 0
-  private lastKeyEnd = 0
+  /** End of the key of the last row entry. */
+  private rowEnd = 0
+  /** The last key is `lastKey[0, lastKeyBytes)`. */
+  private lastKey: Buffer = Buffer.allocUnsafeSlow(256)
+  private lastKeyWords = new DataView(this.lastKey.buffer)
+  private lastKeyBytes = 0
 
   /** Size of the payload if it were finished now. */
   get payloadBytes(): number {
     return this.sizeWith(0, 0)
   }
 
-  /** Size of the payload after adding an entry with these lengths. */
-  sizeAfter(keyLength: number, valueLength: number): number {
+  /**
+   * Size of the payload after adding an entry with these lengths. `rowBytes` as in {@link add}; the
+   * suffix counts.
+   */
+  sizeAfter(keyLength: number, valueLength: number, rowBytes: number): number {
     const header = varintLength(keyLength) + varintLength(valueLength)
-    return this.sizeWith(header + keyLength + valueLength, 1)
+    return this.sizeWith(header + keyLength - rowBytes + valueLength, 1)
   }
 
   /** Size of the payload after adding this number of entries, of so many bytes together. */
@@ -56,26 +64,23 @@ export class BlockBuilder {
    * greater. REQUIRES count > 0. `words` as in `SsTableWriter.add`.
    */
   sharedWithLastKey(source: Buffer, start: number, end: number, words?: DataView): number {
-    const { buffer, lastKeyStart, lastKeyEnd } = this
+    const { lastKey, lastKeyBytes } = this
     const whole = words === undefined ? 0 : this.sharedWords(words, start, end)
     const shared =
-      whole +
-      commonPrefixLength(buffer, lastKeyStart + whole, lastKeyEnd, source, start + whole, end)
+      whole + commonPrefixLength(lastKey, whole, lastKeyBytes, source, start + whole, end)
     const at = start + shared
     if (at === end) return -1
-    const lastAt = lastKeyStart + shared
-    return lastAt === lastKeyEnd || buffer[lastAt] < source[at] ? shared : -1
+    return shared === lastKeyBytes || lastKey[shared] < source[at] ? shared : -1
   }
 
   /** Length of the common prefix of the two keys in whole words of four bytes. */
   private sharedWords(words: DataView, start: number, end: number): number {
-    const { lastKeyStart } = this
-    const own = this.words
-    const limit = Math.min(end - start, this.lastKeyEnd - lastKeyStart) - 4
+    const { lastKeyWords } = this
+    const limit = Math.min(end - start, this.lastKeyBytes) - 4
     let shared = 0
     while (
       shared <= limit &&
-      own.getInt32(lastKeyStart + shared, true) === words.getInt32(start + shared, true)
+      lastKeyWords.getInt32(shared, true) === words.getInt32(start + shared, true)
     ) {
       shared += 4
     }
@@ -89,12 +94,13 @@ export class BlockBuilder {
 
   /** A copy of the last key added. REQUIRES count > 0. */
   copyLastKey(): Buffer {
-    return Buffer.from(this.buffer.subarray(this.lastKeyStart, this.lastKeyEnd))
+    return Buffer.from(this.lastKey.subarray(0, this.lastKeyBytes))
   }
 
   /**
    * Appends a copy of an entry. REQUIRES a key greater than the last. `words` as in
-   * `SsTableWriter.add`.
+   * `SsTableWriter.add`. `rowBytes`: length of the row with its terminator, if the entry goes on
+   * with the row of the last one in the block; else 0.
    */
   add(
     source: Buffer,
@@ -103,36 +109,77 @@ export class BlockBuilder {
     valueStart: number,
     valueEnd: number,
     words?: DataView,
+    rowBytes = 0,
   ): void {
-    const keyLength = keyEnd - keyStart
     const valueLength = valueEnd - valueStart
-    let at = this.entryBytes
-    const needed = at + keyLength + valueLength + 10 + wordSlackBytes
+    const needed = this.entryBytes + keyEnd - keyStart + valueLength + 10 + wordSlackBytes
     if (needed > this.buffer.length) this.grow(needed)
     if (this.count === this.slots.length) this.slots = growNumbers(this.slots, this.count + 1)
-    const target = this.buffer
-    this.slots[this.count++] = at
-    if (keyLength < 0x80) target[at++] = keyLength
-    else at = writeVarint(target, at, keyLength)
-    if (valueLength < 0x80) target[at++] = valueLength
-    else at = writeVarint(target, at, valueLength)
-    this.lastKeyStart = at
-    this.lastKeyEnd = at + keyLength
-    if (valueStart === keyEnd) {
-      if (words !== undefined && valueEnd - keyStart <= wordCopyBytesMax) {
-        copyWords(words, keyStart, valueEnd, this.words, at)
-      } else {
-        copySharedBytes(source, keyStart, valueEnd, target, at)
-      }
+    this.slots[this.count++] = this.entryBytes
+    this.keepKey(source, keyStart, keyEnd, words)
+    if (rowBytes === 0) {
+      const at = this.addLengths(keyEnd - keyStart, valueLength)
+      this.rowEnd = at + keyEnd - keyStart
+      this.append(source, keyStart, keyEnd, words, at)
     } else {
-      source.copy(target, at, keyStart, keyEnd)
-      source.copy(target, at + keyLength, valueStart, valueEnd)
+      const suffix = keyEnd - keySuffixBytes
+      const column = keyStart + rowBytes
+      const columnEnd = suffix - terminatorBytes
+      const isOwn = !this.hasRowSuffix(source, suffix, keyEnd)
+      const at = this.addLengths(2 * (columnEnd - column) + (isOwn ? 1 : 0), valueLength)
+      this.append(source, column, columnEnd, words, at)
+      if (isOwn) this.append(source, suffix, keyEnd, words, this.entryBytes)
     }
-    this.entryBytes = at + keyLength + valueLength
+    this.append(source, valueStart, valueEnd, words, this.entryBytes)
+  }
+
+  private addLengths(first: number, second: number): number {
+    const { buffer } = this
+    let at = this.entryBytes
+    if (first < 0x80) buffer[at++] = first
+    else at = writeVarint(buffer, at, first)
+    if (second < 0x80) buffer[at++] = second
+    else at = writeVarint(buffer, at, second)
+    return at
+  }
+
+  /** Appends bytes at `at`, the end of what the entry has so far. */
+  private append(
+    source: Buffer,
+    start: number,
+    end: number,
+    words: DataView | undefined,
+    at: number,
+  ): void {
+    if (words !== undefined && end - start <= wordCopyBytesMax) {
+      copyWords(words, start, end, this.words, at)
+    } else copySharedBytes(source, start, end, this.buffer, at)
+    this.entryBytes = at + end - start
+  }
+
+  /** Whether the key of the row entry has this suffix. */
+  private hasRowSuffix(source: Buffer, suffix: number, keyEnd: number): boolean {
+    const { buffer, rowEnd } = this
+    return equalBytes(source, suffix, keyEnd, buffer, rowEnd - keySuffixBytes, rowEnd)
+  }
+
+  private keepKey(source: Buffer, start: number, end: number, words?: DataView): void {
+    const bytes = end - start
+    this.growKey(bytes)
+    if (words !== undefined && bytes <= wordCopyBytesMax) {
+      copyWords(words, start, end, this.lastKeyWords, 0)
+    } else source.copy(this.lastKey, 0, start, end)
+    this.lastKeyBytes = bytes
+  }
+
+  private growKey(bytes: number): void {
+    if (bytes + wordSlackBytes <= this.lastKey.length) return
+    this.lastKey = Buffer.allocUnsafeSlow(2 * bytes + wordSlackBytes)
+    this.lastKeyWords = new DataView(this.lastKey.buffer)
   }
 
   /** Appends a copy of a plain row, and marks it. REQUIRES keys greater than the last. */
-  addRow({ buffer, start, end, count: cells, starts, keyStart, keyEnd }: RowEntries): void {
+  addRow({ buffer, start, end, count: cells, starts, walk }: RowEntries): void {
     const { count, entryBytes } = this
     const needed = entryBytes + end - start + wordSlackBytes
     if (needed > this.buffer.length) this.grow(needed)
@@ -143,8 +190,9 @@ export class BlockBuilder {
     copySharedBytes(buffer, start, end, this.buffer, entryBytes)
     this.count = count + cells
     this.entryBytes = entryBytes + end - start
-    this.lastKeyStart = keyStart + shift
-    this.lastKeyEnd = keyEnd + shift
+    this.growKey(walk.keyBytes)
+    if (cells > 1) this.lastKeyBytes = walk.writeKey(this.lastKey, 0)
+    else this.keepKey(buffer, walk.keyStart, walk.keyEnd)
     this.mark(count, beginsRowMark | plainRowMark)
   }
 
@@ -179,22 +227,5 @@ export class BlockBuilder {
   private grow(needed: number): void {
     this.buffer = growBuffer(this.buffer, this.entryBytes, needed)
     this.words = new DataView(this.buffer.buffer)
-  }
-}
-
-/** Up to this length a loop over words is faster than `Buffer.copy`. */
-const wordCopyBytesMax = 256
-
-/** Copies `source[start, end)` and up to seven more bytes to `target[offset, …)`. */
-function copyWords(
-  source: DataView,
-  start: number,
-  end: number,
-  target: DataView,
-  offset: number,
-): void {
-  for (let from = start, to = offset; from < end; from += 8, to += 8) {
-    target.setInt32(to, source.getInt32(from, true), true)
-    target.setInt32(to + 4, source.getInt32(from + 4, true), true)
   }
 }

@@ -30,8 +30,8 @@ import { Block } from './block.js'
 import { BlockAddresses } from './block-addresses.js'
 import { BufferPool } from './buffer-pool.js'
 import { CacheSegments } from './cache-segments.js'
-import { RowCopies } from './row-copies.js'
-import { RowLocations } from '../row-locations.js'
+import { RowCopies } from '../rows/row-copies.js'
+import { RowLocations } from '../rows/row-locations.js'
 import type { LentBlocks } from './written-blocks.js'
 
 /** Approximate size of a block's object, buffer object and queue links, in bytes. */

@@ -12,6 +12,23 @@ import { payloadBytesMax } from '../format.js'
 /** Number of bytes that loops over words may access after the end of the data. */
 export const wordSlackBytes = 8
 
+/** Up to this length a loop over words is faster than `Buffer.copy`. */
+export const wordCopyBytesMax = 256
+
+/** Copies `source[start, end)` and up to seven more bytes to `target[offset, …)`. */
+export function copyWords(
+  source: DataView,
+  start: number,
+  end: number,
+  target: DataView,
+  offset: number,
+): void {
+  for (let from = start, to = offset; from < end; from += 8, to += 8) {
+    target.setInt32(to, source.getInt32(from, true), true)
+    target.setInt32(to + 4, source.getInt32(from + 4, true), true)
+  }
+}
+
 /** The memory of one decoded block, with slack for loops over words. */
 export class BlockMemory {
   readonly buffer: Buffer

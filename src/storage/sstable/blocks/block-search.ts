@@ -7,13 +7,18 @@
  */
 import { compareBytes, readPrefix48 } from '../../../base/bytes.js'
 import { readVarint, varintLength } from '../../../base/varint.js'
-import { damagedEntry, EntryPlace, entryOffset, readEntry, type Block } from './block.js'
+import { rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
+import { damagedEntry, entryOffset, nextRow, rowSlotOf, type Block } from './block.js'
+import { EntryReader } from '../rows/entry-reader.js'
 
 /**
  * Frequency from which on a block gets its {@link Block.prefixes}; searches then touch an eighth of
  * the memory.
  */
 const hotFrequency = 2
+
+/** Number of bytes of a key that its number in {@link Block.prefixes} stands for. */
+const prefixBytes = 6
 
 /**
  * Slot of the first entry from slot `from` on with a key >= `key[0, length)`, or `count` if there
@@ -48,6 +53,8 @@ function compareShared(block: Block, key: Uint8Array, length: number): number {
   const head = length < prefixLength ? length : prefixLength
   return compareBytes(key, 0, head, block.buffer, firstKeyStart, firstKeyStart + prefixLength)
 }
+
+const reader = new EntryReader(false)
 
 /** Binary search over the entries in slots [from, to). */
 function searchEntries(
@@ -95,7 +102,8 @@ function searchPrefixes(
  */
 function compareEntry(block: Block, slot: number, key: Uint8Array, length: number): number {
   const { buffer, entriesEnd, prefixLength } = block
-  let at = entryOffset(block, slot)
+  const rowSlot = rowSlotOf(block, slot)
+  let at = entryOffset(block, rowSlot)
   if (at >= entriesEnd) throw damagedEntry(block, at)
   let keyLength = buffer[at++]
   if (keyLength >= 0x80) {
@@ -104,20 +112,30 @@ function compareEntry(block: Block, slot: number, key: Uint8Array, length: numbe
   }
   while (buffer[at++] >= 0x80);
   if (keyLength < prefixLength || at + keyLength > entriesEnd) throw damagedEntry(block, at)
+  // The other keys of a row begin with the row, which seldom leaves anything to compare.
+  if (rowSlot < slot) keyLength = rowEndOf(buffer, at, at + keyLength) + terminatorBytes - at
   const limit = keyLength < length ? keyLength : length
   let i = prefixLength
   while (i < limit && buffer[at + i] === key[i]) i++
-  return i < limit ? buffer[at + i] - key[i] : keyLength - length
+  if (i < limit) return buffer[at + i] - key[i]
+  if (rowSlot === slot || length <= keyLength) return keyLength - length || slot - rowSlot
+  reader.read(block, slot)
+  return compareBytes(reader.buffer, reader.keyStart, reader.keyEnd, key, 0, length)
 }
 
 function readPrefixes(block: Block): Float64Array {
-  const prefixes = new Float64Array(block.count)
-  const place = new EntryPlace()
-  for (let slot = 0; slot < prefixes.length; slot++) {
-    readEntry(block, entryOffset(block, slot), place)
-    const start = place.keyStart + block.prefixLength
-    if (start > place.keyEnd) throw damagedEntry(block, place.keyStart)
-    prefixes[slot] = readPrefix48(block.buffer, start, place.keyEnd)
+  const { count, prefixLength } = block
+  const prefixes = new Float64Array(count)
+  for (let slot = 0; slot < count; slot++) {
+    reader.read(block, slot)
+    const start = reader.keyStart + prefixLength
+    if (start > reader.keyEnd) throw damagedEntry(block, reader.start)
+    prefixes[slot] = readPrefix48(reader.buffer, start, reader.keyEnd)
+    // The other keys of the row begin with the row.
+    if (!reader.walk.isAtRow || prefixLength + prefixBytes > reader.walk.rowBytes) continue
+    const end = nextRow(block, slot)
+    prefixes.fill(prefixes[slot], slot + 1, end)
+    slot = end - 1
   }
   return prefixes
 }

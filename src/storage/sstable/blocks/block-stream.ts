@@ -7,9 +7,10 @@
  *
  * Failure behaviour: as `SsTableReader`; a block is decoded only if its checksum is right.
  */
-import { patchKeys, Block } from './block.js'
+import { Block } from './block.js'
 import { BlockMemory, type BlockMemoryPool } from './block-memory.js'
 import type { BlockSource } from './block-source.js'
+import { patchKeys } from '../rows/entry-reader.js'
 
 /** Stored bytes per read: few enough to be in the processor's cache when used. */
 const chunkBytes = 128 * 1024
@@ -18,8 +19,8 @@ const chunkBytes = 128 * 1024
 export class BlockStream {
   /** The memory of the block read last. */
   memory: BlockMemory | undefined = undefined
+  readonly pool: BlockMemoryPool
   private readonly source: BlockSource
-  private readonly pool: BlockMemoryPool
   private stored: BlockMemory | undefined = undefined
   /** Blocks [from, to) are in {@link stored}. */
   private from = 0

@@ -2,14 +2,15 @@
  * The data block: entries, then the offset of each ("slots"), then their number. See FORMAT.md,
  * "Data block".
  *
- * An entry is [varint key length][varint value length][key][value]. Entries are in key order
- * without gaps. So a binary search over the slots finds any entry without decoding others, and the
- * next entry starts at the end of the previous value. Marks in the slots tell where rows begin, and
- * which rows are plain: those are copied as a whole, without a look at each cell.
+ * The first entry of a row has its whole key (row entry), the others have their columns alone
+ * (column entry, `RowWalk`). Entries are in key order without gaps. So a binary search over the
+ * slots finds any entry, and the next entry starts at the end of the previous value. Marks in the
+ * slots tell where rows begin, and which rows are plain: those are copied as a whole, without a
+ * look at each cell.
  *
  * Ownership: a {@link Block} owns its buffer and does not change it while the block has `holders`.
  * A block without holders loses its buffer when it is evicted from the cache. Before a block is
- * used, the keys of a file with a {@link KeyPatch} are rewritten ({@link patchKeys}).
+ * used, the keys of a file with a {@link KeyPatch} are rewritten (`patchKeys`).
  *
  * Failure behaviour: the checksum of block bytes is checked before. Lengths are still compared with
  * the block before use. So a wrong structure with a right checksum is `ERR_CORRUPTION`, never a
@@ -18,6 +19,7 @@
 import { commonPrefixLength } from '../../../base/bytes.js'
 import type { CellarError } from '../../../base/errors.js'
 import { readVarint, varintLength } from '../../../base/varint.js'
+import { rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
 import {
   beginsRowMark,
   narrowOffsetMax,
@@ -25,7 +27,6 @@ import {
   wideOffsetMax,
   wideSlotsFlag,
 } from '../format.js'
-import type { KeyPatch } from './key-patch.js'
 
 /**
  * Set in {@link Block.holders} if the block is never released, so that its memory is never
@@ -70,6 +71,8 @@ export class Block {
   readonly firstKeyStart: number
   /** @internal The six key bytes after the common prefix of every entry, once the block is hot. */
   prefixes: Float64Array | undefined = undefined
+  /** @internal A view of the bytes of {@link buffer}, once a cursor has shown a column entry. */
+  words: DataView | undefined = undefined
   /** @internal Saturating hit count; -1: the next use is the one that the block was loaded for. */
   frequency = 0
   /** @internal Loads that were not released yet. */
@@ -137,24 +140,40 @@ export function rowMarks({ buffer, entriesEnd, slotBytes }: Block, slot: number)
  */
 export function plainRowCells(block: Block, slot: number): number {
   if (rowMarks(block, slot) !== (beginsRowMark | plainRowMark)) return 0
-  const { buffer, entriesEnd, slotBytes, count } = block
+  return nextRow(block, slot) - slot
+}
+
+/** Slot of the first entry after `slot` that begins a row; the number of entries if none does. */
+export function nextRow({ buffer, entriesEnd, slotBytes, count }: Block, slot: number): number {
   let next = slot + 1
   let at = entriesEnd + (next + 1) * slotBytes - 1
   while (next < count && buffer[at] >>> 6 === 0) {
     next++
     at += slotBytes
   }
-  return next - slot
+  return next
 }
 
-/** The offsets of one entry's parts in its block. A scratch object for cold paths. */
+/** Whether the entry in `slot` is the first of its row in the block, a row entry. */
+export function isRowEntry(block: Block, slot: number): boolean {
+  return slot === 0 || (rowMarks(block, slot) & beginsRowMark) !== 0
+}
+
+/** Slot of the row entry of the row to which the entry in `slot` belongs. */
+export function rowSlotOf(block: Block, slot: number): number {
+  let first = slot
+  while (!isRowEntry(block, first)) first--
+  return first
+}
+
+/** The offsets of a row entry's parts in its block. A scratch object for cold paths. */
 export class EntryPlace {
   keyStart = 0
   keyEnd = 0
   valueEnd = 0
 }
 
-/** Decodes the entry at offset `at` into `place`; checks every length against the block. */
+/** Decodes the row entry at offset `at` into `place`; checks every length against the block. */
 export function readEntry(block: Block, at: number, place: EntryPlace): void {
   const { buffer, entriesEnd } = block
   const keyLength = readVarint(buffer, at, entriesEnd)
@@ -168,37 +187,29 @@ export function readEntry(block: Block, at: number, place: EntryPlace): void {
   place.valueEnd = valueEnd
 }
 
-/** Writes the same sequence into the key of every entry. REQUIRES a block without cursors. */
-export function patchKeys(block: Block, patch: KeyPatch): void {
-  const place = new EntryPlace()
-  for (let slot = 0; slot < block.count; slot++) {
-    readEntry(block, entryOffset(block, slot), place)
-    if (place.keyEnd - place.keyStart < patch.bytesMax) {
-      throw damagedEntry(block, entryOffset(block, slot))
-    }
-    patch.patch(block.buffer, place.keyEnd)
-  }
-}
-
 /** Makes the error for an entry that is not within its block. */
 export function damagedEntry(block: Block, at: number): CellarError {
   const expected = `an entry within ${block.entriesEnd} bytes`
   return block.owner.damagedBlock(block.index, expected, `one at ${at} that is not`)
 }
 
-/** Keys are sorted, so the common prefix of the first and the last is common to all. */
-function sharedPrefixLength(block: Block, first: EntryPlace): number {
+/**
+ * Keys are sorted, so the common prefix of the first and the last is common to all. Of a last key
+ * that is a column entry no more than the row is compared.
+ */
+function sharedPrefixLength(block: Block, { keyStart, keyEnd }: EntryPlace): number {
+  const { buffer, count, entriesEnd } = block
   const last = new EntryPlace()
-  const offset = entryOffset(block, block.count - 1)
-  if (offset >= block.entriesEnd) throw damagedEntry(block, offset)
+  const slot = rowSlotOf(block, count - 1)
+  const offset = entryOffset(block, slot)
+  if (offset >= entriesEnd) throw damagedEntry(block, offset)
   readEntry(block, offset, last)
-  const { buffer } = block
-  return commonPrefixLength(
-    buffer,
-    first.keyStart,
-    first.keyEnd,
-    buffer,
-    last.keyStart,
-    last.keyEnd,
-  )
+  const { keyStart: lastStart } = last
+  let { keyEnd: lastEnd } = last
+  if (slot + 1 < count) {
+    const rowEnd = rowEndOf(buffer, lastStart, lastEnd) + terminatorBytes
+    if (rowEnd > lastEnd) throw damagedEntry(block, offset)
+    lastEnd = rowEnd
+  }
+  return commonPrefixLength(buffer, keyStart, keyEnd, buffer, lastStart, lastEnd)
 }

@@ -45,6 +45,10 @@ class ScriptedCursor implements BackwardCursor {
     throw noPlainRow()
   }
 
+  plainRowBack(_readPoint: number, _oldest: number, _rowBytes: number): number {
+    return 0
+  }
+
   next(): void {
     this.show()
   }

@@ -41,6 +41,10 @@ class ListCursor implements BackwardCursor {
     throw noPlainRow()
   }
 
+  plainRowBack(_readPoint: number, _oldest: number, _rowBytes: number): number {
+    return 0
+  }
+
   next(): void {
     this.show(this.at + 1)
   }

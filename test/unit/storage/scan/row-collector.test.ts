@@ -8,14 +8,14 @@ import assert from 'node:assert'
 import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/draws/random.js'
 import { InvariantError } from '../../../../src/base/assert.js'
-import { writeVarint } from '../../../../src/base/varint.js'
 import {
   cellByCell,
   cellCount,
   numbersPerCell,
 } from '../../../../src/storage/scan/collected-row.js'
 import { RowCollector } from '../../../../src/storage/scan/row-collector.js'
-import { addEntries } from '../../../../src/storage/sstable/blocks/row-entries.js'
+import { RowWalk } from '../../../../src/storage/sstable/rows/row-walk.js'
+import { adjacentEntries, cellBytes, openedRow } from '../../../helpers/cells/row-cells.js'
 import type { StoredCell } from '../../../model/reference/reading-rules.js'
 import { cellOf, randomCells, storedForm, textOfCell, viewOf } from './random-cells.js'
 
@@ -41,24 +41,19 @@ function block(
 
 /** The stored bytes of cells that were taken. */
 function takenOf(page: Buffer, cells: readonly number[], from: number, end: number): string[] {
-  const own = cellByCell(page, cells, from, end)
-  const found: string[] = []
-  for (let at = 0; at < own.length; at += numbersPerCell) {
-    found.push(page.toString('latin1', own[at + 1], own[at + 3]))
-  }
-  return found
+  return cellBytes(cellByCell(page, cells, from, end)).map((bytes) => bytes.toString('latin1'))
 }
 
 /** Cells as adjacent entries of a block. */
 function entriesOf(cells: readonly StoredCell[]): Buffer {
-  const parts: Buffer[] = []
-  for (const cell of cells) {
-    const { bytes, keyEnd } = storedForm(cell)
-    const lengths = Buffer.alloc(10)
-    const end = writeVarint(lengths, writeVarint(lengths, 0, keyEnd), bytes.length - keyEnd)
-    parts.push(lengths.subarray(0, end), bytes)
-  }
-  return Buffer.concat(parts)
+  return adjacentEntries(cells.map((cell) => storedForm(cell)))
+}
+
+/** The row entry of a row. */
+function firstOf(buffer: Buffer): RowWalk {
+  const walk = new RowWalk()
+  assert.ok(walk.begin(buffer, 0, buffer.length))
+  return walk
 }
 
 /** Adds the entries of a row as a scan does, or one by one. */
@@ -68,16 +63,14 @@ function addEntriesOf(
   buffer: Buffer,
   asWhole: boolean,
 ): void {
-  const numbers: number[] = []
-  addEntries(buffer, familyIndex, 0, buffer.length, numbers)
-  const [, keyStart, keyEnd, valueEnd] = numbers
   if (asWhole) {
+    const { keyStart, keyEnd, valueEnd } = firstOf(buffer)
     assert.ok(collector.addRow(familyIndex, buffer, keyStart, keyEnd, valueEnd, buffer.length))
     return
   }
-  for (let at = 0; at < numbers.length; at += numbersPerCell) {
-    const [, start, middle, stop] = numbers.slice(at, at + numbersPerCell)
-    collector.addRange(familyIndex, buffer, start, middle, stop)
+  const { page, cells } = openedRow(buffer)
+  for (let at = 0; at < cells.length; at += numbersPerCell) {
+    collector.addRange(familyIndex, page, cells[at + 1], cells[at + 2], cells[at + 3])
   }
 }
 
@@ -181,9 +174,7 @@ void t.test('a row whose lengths miss its end is not added as a whole', (t) => {
   const collector = new RowCollector()
   collector.configure(['f'], -1)
   const buffer = entriesOf([cellOf({ qualifier: 'a' }), cellOf({ qualifier: 'b' })])
-  const numbers: number[] = []
-  addEntries(buffer, 0, 0, buffer.length, numbers)
-  const [, keyStart, keyEnd, valueEnd] = numbers
+  const { keyStart, keyEnd, valueEnd } = firstOf(buffer)
   for (const end of [buffer.length - 1, valueEnd + 1]) {
     t.equal(collector.addRow(0, buffer, keyStart, keyEnd, valueEnd, end), false)
   }

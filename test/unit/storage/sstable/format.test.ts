@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { writeSeparator } from '../../../../src/storage/sstable/blocks/block-index.js'
+import { cellOf, storedForm } from '../scan/random-cells.js'
 import {
   build,
   bytesOf,
@@ -17,9 +18,14 @@ import {
 t.before(() => loadChecksums())
 
 const entries = [
-  { key: Buffer.from('NL:Delft'), value: Buffer.from('52.01') },
-  { key: Buffer.from('NL:Leiden'), value: Buffer.alloc(0) },
-]
+  { row: 'Delft', qualifier: 'lat', value: '52.01', sequence: 7 },
+  { row: 'Delft', qualifier: 'lon', value: '4.36', sequence: 7 },
+  { row: 'Delft', qualifier: 'name', value: '', sequence: 8 },
+  { row: 'Leiden', qualifier: 'lat', value: '52.16', sequence: 9 },
+].map((cell) => {
+  const { bytes, keyEnd } = storedForm(cellOf({ timestamp: 1_700_000_000_123n, ...cell }))
+  return { key: bytes.subarray(0, keyEnd), value: bytes.subarray(keyEnd) }
+})
 
 /** The bytes of the worked example in FORMAT.md. */
 function documentedBytes(): Buffer {
@@ -30,7 +36,12 @@ function documentedBytes(): Buffer {
 
 void t.test('the writer makes the documented example, byte for byte', async (t) => {
   const fileSystem = new SimulatedDisk()
-  build(fileSystem, entries, { fileNumber: 7, codec: 'none', blockBytes: 64 })
+  build(fileSystem, entries, {
+    fileNumber: 7,
+    codec: 'none',
+    blockBytes: 256,
+    areCells: true,
+  })
   t.equal(bytesOf(fileSystem).toString('hex'), documentedBytes().toString('hex'))
 })
 
@@ -38,8 +49,13 @@ void t.test('the reader understands the documented example', async (t) => {
   const reader = open(fileSystemWith(documentedBytes()), { fileNumber: 7 })
   t.same(readAll(reader), entries)
   t.equal(verifyAll(reader), 1)
-  t.match(reader.properties, { ...statistics, entryCount: 2, keyBytes: 17, valueBytes: 5 })
-  t.same(reader.properties.lastKey, entries[1].key)
+  t.match(reader.properties, {
+    ...statistics,
+    entryCount: 4,
+    keyBytes: 122,
+    valueBytes: 18,
+  })
+  t.same(reader.properties.lastKey, entries[3].key)
 })
 
 void t.test('separators stand between two keys and are short where that is possible', async (t) => {

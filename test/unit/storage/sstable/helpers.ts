@@ -1,6 +1,7 @@
 /**
  * What the SSTable tests share: a seeded generator, building tables in memory, reading them whole.
  */
+import { rowEndOf, terminatorBytes } from '../../../../src/storage/cell/cell-key.js'
 import { placeSeed, xxh64 } from '../../../../src/storage/codec/checksum.js'
 import { loadCodecs } from '../../../../src/storage/codec/codec.js'
 import type { CodecName } from '../../../../src/storage/codec/codec.js'
@@ -73,6 +74,8 @@ export interface BuildOptions {
   readonly codec?: CodecName
   readonly filterBitsPerKey?: number
   readonly path?: string
+  /** Whether the keys are those of cells, which are grouped by their rows. */
+  readonly areCells?: boolean
 }
 
 /** Sorts, drops equal keys. */
@@ -112,7 +115,9 @@ export function build(
     // Key and value side by side with a gap between, and bytes around that must not matter.
     const source = Buffer.concat([Buffer.from('<<'), key, Buffer.from('--'), value])
     writer.addFilterKey(source, 2, 2 + key.length)
-    writer.add(source, 2, 2 + key.length, 4 + key.length, source.length)
+    const keyEnd = 2 + key.length
+    const groupEnd = options.areCells === true ? rowEndOf(source, 2, keyEnd) + terminatorBytes : 0
+    writer.add(source, 2, keyEnd, 2 + keyEnd, source.length, undefined, groupEnd)
   }
   const result = writer.finish(statistics)
   file.closeSync()

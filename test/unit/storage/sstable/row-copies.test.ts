@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Hash64 } from '../../../../src/base/hash.js'
 import { BlockAddresses } from '../../../../src/storage/sstable/blocks/block-addresses.js'
-import { copySequence, RowCopies } from '../../../../src/storage/sstable/blocks/row-copies.js'
-import { RowLocations } from '../../../../src/storage/sstable/row-locations.js'
+import { copySequence, RowCopies } from '../../../../src/storage/sstable/rows/row-copies.js'
+import { RowLocations } from '../../../../src/storage/sstable/rows/row-locations.js'
 
 /** Keeps a copy of `bytes` bytes with one value. */
 function keep(copies: RowCopies, addresses: BlockAddresses, bytes: number, value: number) {

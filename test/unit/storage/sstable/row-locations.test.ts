@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Hash64 } from '../../../../src/base/hash.js'
-import { RowLocations } from '../../../../src/storage/sstable/row-locations.js'
+import { RowLocations } from '../../../../src/storage/sstable/rows/row-locations.js'
 
 function hashOf(low: number, high: number): Hash64 {
   return Object.assign(new Hash64(), { low, high })

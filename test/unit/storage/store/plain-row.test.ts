@@ -5,6 +5,7 @@
  * CELLAR_SEED repeats a run.
  */
 import t from 'tap'
+import type { Test } from 'tap'
 import { seededRandom, type Random } from '../../../../bench/harness/draws/random.js'
 import { CellarError, ErrorCode } from '../../../../src/base/errors.js'
 import {
@@ -14,12 +15,12 @@ import {
 } from '../../../../src/storage/cell/cell-key.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { isVisiblePut } from '../../../../src/storage/cell/plain-put.js'
-import { numbersPerCell } from '../../../../src/storage/scan/collected-row.js'
 import { Block } from '../../../../src/storage/sstable/blocks/block.js'
-import { addEntries, EntryCounter } from '../../../../src/storage/sstable/blocks/row-entries.js'
+import { RowCounter } from '../../../../src/storage/sstable/rows/row-entries.js'
 import type { SsTableReader } from '../../../../src/storage/sstable/reader.js'
 import { PlainRow } from '../../../../src/storage/store/plain-row.js'
 import { cellTable, type Cells } from '../../../helpers/cells/cell-table.js'
+import { cellBytes, openedRow } from '../../../helpers/cells/row-cells.js'
 import { lengthOf } from '../../../helpers/length.js'
 import { escaped } from '../scan/random-cells.js'
 
@@ -69,13 +70,7 @@ function cursorCells(
 
 /** The cells of the row that was found, as a get copies them. */
 function plainCells({ buffer, start, end }: PlainRow): string[] {
-  const cells: number[] = []
-  addEntries(buffer, 0, start, end, cells)
-  const texts: string[] = []
-  for (let at = 0; at < cells.length; at += numbersPerCell) {
-    texts.push(buffer.toString('latin1', cells[at + 1], cells[at + 3]))
-  }
-  return texts
+  return cellBytes(openedRow(buffer, start, end)).map((bytes) => bytes.toString('latin1'))
 }
 
 const put = (row: string, qualifier: string, value = 'v'): Cells[number] => ({
@@ -160,6 +155,32 @@ function randomRows(random: Random): Cells {
   return cells
 }
 
+/** Moves a cursor from a row on and back, and looks at each entry. */
+function moveAbout(table: SsTableReader, row: Buffer, t: Test): void {
+  const cursor = table.cursor()
+  const check = (): void => {
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
+    const isInside = keyStart >= 0 && keyStart <= keyEnd && valueEnd <= buffer.length
+    if (!isInside || keyEnd !== valueStart || valueStart > valueEnd) t.fail('an entry outside')
+  }
+  for (let steps = 0; steps < 20; steps++) {
+    if (steps === 0) cursor.seek(row, row.length)
+    else cursor.next()
+    if (!cursor.valid) break
+    check()
+    const end = cursor.plainRowEnd(Infinity, 0, row.length)
+    if (end > cursor.buffer.length) t.fail(`row up to ${end}`)
+  }
+  for (let steps = 0; steps < 20; steps++) {
+    if (steps === 0) cursor.seekBefore(row, row.length)
+    else cursor.previous()
+    if (!cursor.valid) break
+    check()
+    const end = cursor.plainRowBack(Infinity, 0, row.length)
+    if (end > cursor.buffer.length) t.fail(`row up to ${end}`)
+  }
+}
+
 void t.test(`no read beyond a damaged block, seed ${seed}`, (t) => {
   const random = seededRandom(seed)
   const blocks = lengthOf('CELLAR_DAMAGED_BLOCKS', 20_000, 1_000_000)
@@ -181,6 +202,7 @@ void t.test(`no read beyond a damaged block, seed ${seed}`, (t) => {
       const start = startOf(`r${random.below(12)}`)
       try {
         table.blocks[index] = new Block(table, index, bytes, lengths[index])
+        moveAbout(table, start, t)
         if (!plain.find(table, start, start.length)) continue
       } catch (error) {
         if (!(error instanceof CellarError) || error.code !== ErrorCode.corruption) throw error
@@ -190,7 +212,7 @@ void t.test(`no read beyond a damaged block, seed ${seed}`, (t) => {
       found++
       // Checksums guard the marks and the keys, so here only the bounds count.
       const { entriesEnd } = table.blocks[plain.index]!
-      const isRow = new EntryCounter().read(plain.buffer, plain.start, plain.end)
+      const isRow = new RowCounter().read(plain.buffer, plain.start, plain.end)
       if (!isRow || plain.end > entriesEnd) t.fail(`row up to ${plain.end}`)
     }
     for (let i = 0; i < cached.length; i++) table.blocks[i] = cached[i]

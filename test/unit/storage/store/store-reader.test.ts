@@ -54,9 +54,9 @@ async function drive<T>(call: () => T): Promise<T> {
 function textsOf(page: Buffer, cells: readonly number[], from: number, end: number): string[] {
   const view = new CellView()
   const found: string[] = []
-  const own = cellByCell(page, cells, from, end)
+  const { page: opened, cells: own } = cellByCell(page, cells, from, end)
   for (let at = 0; at < own.length; at += numbersPerCell) {
-    view.setCell(page, own[at + 1], own[at + 2], own[at + 3])
+    view.setCell(opened, own[at + 1], own[at + 2], own[at + 3])
     found.push(textOfView(view))
   }
   return found

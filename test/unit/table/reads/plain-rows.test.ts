@@ -11,8 +11,22 @@ import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/draws/random.js'
 import {
   Database,
+  FilterCode,
+  FilterList,
+  FirstKeyOnlyFilter,
+  InclusiveStopFilter,
+  KeyOnlyFilter,
+  MultiRowRangeFilter,
+  PageFilter,
+  PrefixFilter,
   QualifierFilter,
+  RowFilter,
+  SingleColumnValueFilter,
+  SkipFilter,
+  ValueFilter,
+  type CellView,
   type EmbeddedTable,
+  type Filter,
   type Result,
   type ScanOptions,
   type Snapshot,
@@ -31,7 +45,7 @@ function cellsOf(results: Iterable<Result>): string {
   return cells.map(parts).join('\n')
 }
 
-/** The ways to read the same cells: the first by rows, the others by cells. */
+/** The ways to read the same cells: the second and the third by cells, the others by rows. */
 function allWays(table: EmbeddedTable, options: ScanOptions): string[] {
   const filter = new QualifierFilter('GREATER_OR_EQUAL', '')
   const reversed = [...table.scanSync({ ...options, reversed: true })].reverse()
@@ -39,6 +53,7 @@ function allWays(table: EmbeddedTable, options: ScanOptions): string[] {
     cellsOf(table.scanSync(options)),
     cellsOf(table.scanSync({ ...options, batch: 5 })),
     cellsOf(table.scanSync({ ...options, filter })),
+    cellsOf(table.scanSync({ ...options, filter: new PageFilter(1000) })),
     cellsOf(reversed),
   ]
 }
@@ -125,6 +140,72 @@ void t.test('a snapshot sees of a row only what was there, also in a plain row',
   t.same(shown({ snapshot }), [1, 1, 1])
   t.same(shown({}), [1, 2, 1])
   snapshot.close()
+  await test.close()
+})
+
+/** Filters that judge rows, cells, or both. */
+const filters: Readonly<Record<string, () => Filter>> = {
+  page: () => new PageFilter(7),
+  prefix: () => new PrefixFilter('r1'),
+  stop: () => new InclusiveStopFilter('r3'),
+  row: () => new RowFilter('GREATER', 'r2'),
+  ranges: () => new MultiRowRangeFilter([{ start: 'r12', stop: 'r14' }, { start: 'r4' }]),
+  keys: () => new KeyOnlyFilter(),
+  firstKey: () => new FirstKeyOnlyFilter(),
+  qualifier: () => new QualifierFilter('EQUAL', 'b'),
+  value: () => new ValueFilter('EQUAL', '3'),
+  column: () => new SingleColumnValueFilter({ column: 'f:a', operator: 'LESS', value: '2' }),
+  skip: () => new SkipFilter(new ValueFilter('NOT_EQUAL', '3')),
+  list: () => new FilterList('MUST_PASS_ONE', [new PrefixFilter('r1'), new PageFilter(2)]),
+  own: () =>
+    new (class extends PageFilter {
+      override filterCell(cell: CellView): FilterCode {
+        return cell.copyQualifier().toString() === 'a' ? FilterCode.skip : FilterCode.include
+      }
+    })(5),
+}
+
+void t.test('filters answer for plain rows as for cells in memory', async (t) => {
+  const test = await TestDatabase.open({ options: { blockCacheBytesMax: 1 << 20 } })
+  const table = await test.database.createTable('t', { families: { f: {}, g: {} } })
+  for (let i = 0; i < 50; i++) {
+    const cells = { 'f:a': `${i % 4}`, 'f:b': `${i % 7}`, 'f:c': 'c', 'g:b': `${i}` }
+    table.putSync({ row: `r${i}`, cells })
+  }
+  const answers = (): string[] => {
+    return Object.entries(filters).flatMap(([name, make]) => {
+      return [false, true].flatMap((reversed) => {
+        const scans = [{}, { columns: ['f'] }, { columns: ['f:a', 'f:b'] }, { batch: 2 }]
+        return scans.map((options) => {
+          const cut = 'batch' in options && make().hasFilterRow ? {} : options
+          const found = cellsOf(table.scanSync({ ...cut, filter: make(), reversed }))
+          return `${name} ${JSON.stringify(options)} ${String(reversed)}\n${found}`
+        })
+      })
+    })
+  }
+  const inMemory = answers()
+  await test.flush()
+  const inBlocks = answers()
+  inMemory.forEach((answer, i) => t.equal(inBlocks[i], answer))
+  await test.close()
+})
+
+void t.test('awaited scans meet missing blocks between rows, and show each row once', async (t) => {
+  const test = await TestDatabase.open({ options: { blockCacheBytesMax: 0, quickReads: false } })
+  const table = await test.database.createTable('t', { families: { f: { blockBytes: 1024 } } })
+  for (let i = 0; i < 100; i++) {
+    const cells = { 'f:1': `${i}`, 'f:2': 'x'.repeat(i), 'f:3': 'z' }
+    table.putSync({ row: String(i).padStart(3, '0'), cells })
+  }
+  await test.flush()
+  const wanted = cellsOf(table.scanSync())
+  for (const filter of [undefined, new PageFilter(1000)]) {
+    for (const reversed of [false, true]) {
+      const results = await table.scan({ filter, reversed }).toArray()
+      t.equal(cellsOf(reversed ? results.reverse() : results), wanted)
+    }
+  }
   await test.close()
 })
 

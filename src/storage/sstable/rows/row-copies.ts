@@ -14,7 +14,7 @@
  * them.
  */
 import { emptyBytes } from '../../../base/bytes.js'
-import type { BlockAddresses } from './block-addresses.js'
+import type { BlockAddresses } from '../blocks/block-addresses.js'
 
 /** Bounds of the size of a segment, and the number of segments between the bounds. */
 const segmentBytesMin = 256

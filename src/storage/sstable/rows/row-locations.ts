@@ -15,7 +15,7 @@
  * grows when it has lost an eighth of its size in locations; then the smaller table stays, and a
  * location that is found in it moves to the larger one.
  */
-import type { Hash64 } from '../../base/hash.js'
+import type { Hash64 } from '../../../base/hash.js'
 
 /**
  * Numbers per bucket: hash, number of the set, SSTable and block, slot, address and its generation
