@@ -107,6 +107,15 @@ export class FilterList implements Filter {
     return this.operator === 'MUST_PASS_ALL' ? this.askAll(cell) : this.askOne(cell)
   }
 
+  /** Whether all members must pass, and each includes the row. */
+  includesRow(): boolean {
+    const judgesAsList = this.filterCell === FilterList.prototype.filterCell
+    if (this.operator !== 'MUST_PASS_ALL' || !judgesAsList) return false
+    return this.members.every(({ filter }) => {
+      return filter.includesRow?.() === true && !filter.filterAllRemaining()
+    })
+  }
+
   transformCell(cell: CellView): Buffer | undefined {
     let replaced: Buffer | undefined = undefined
     for (const { filter, included } of this.members) {

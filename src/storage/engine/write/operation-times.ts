@@ -311,10 +311,17 @@ export class TableTimes {
 /** The caller gets the rejection of the promise, so it is ignored here. */
 function ignore(): void {}
 
-/** A copy of the row that an operation names, because callers may change theirs. */
+/**
+ * A copy of the row that an operation names, because callers may change theirs. Of arguments that
+ * cannot be read, undefined: the operation itself rejects them.
+ */
 function rowOf(operation: unknown): Buffer | undefined {
-  const { row, check } = operation as { readonly row?: unknown; readonly check?: unknown }
-  const named = row ?? (check as { readonly row?: unknown } | undefined)?.row
-  if (typeof named === 'string') return Buffer.from(named)
-  return named instanceof Uint8Array ? Buffer.from(named) : undefined
+  try {
+    const { row, check } = operation as { readonly row?: unknown; readonly check?: unknown }
+    const named = row ?? (check as { readonly row?: unknown } | null | undefined)?.row
+    if (typeof named === 'string') return Buffer.from(named)
+    return named instanceof Uint8Array ? Buffer.from(named) : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -20,10 +20,14 @@ import type { RowWalk } from './row-walk.js'
 /** Most bytes of the two lengths of an entry. */
 const lengthBytesMax = 10
 
+/** Bytes of the memory at first, and most that is kept from one row to the next. */
+const firstBytes = 4 * 1024
+const keptBytesMax = 64 * 1024
+
 /** The writer; see the file header. */
 export class RowWriter {
   /** The entries are `buffer[0, length)`. */
-  buffer: Buffer = Buffer.allocUnsafe(4096)
+  buffer: Buffer = Buffer.allocUnsafe(firstBytes)
   length = 0
   /** End of the key of the row entry. */
   private keyEnd = 0
@@ -31,6 +35,7 @@ export class RowWriter {
   /** Begins a row. */
   begin(): void {
     this.length = 0
+    if (this.buffer.length > keptBytesMax) this.buffer = Buffer.allocUnsafe(firstBytes)
   }
 
   /** Appends the cell at which a walk is. REQUIRES a cell after the last one, of the same row. */

@@ -245,3 +245,40 @@ void t.test('the limit must be a number', async (t) => {
     await t.rejects(TestDatabase.open({ options }), { code: 'ERR_INVALID_ARGUMENT' })
   }
 })
+
+void t.test('bad arguments have the same errors while a program traces operations', async (t) => {
+  const test = await TestDatabase.open()
+  t.teardown(() => test.close())
+  const table = await test.database.createTable('t', { families: { f: {} } })
+  const unreadable = {
+    get row(): string {
+      throw new Error('from the getter')
+    },
+  }
+  const bad = [null, undefined, 5, 'text', { row: 'r', check: null }, unreadable] as never[]
+  const codes = async (): Promise<unknown[]> => {
+    const calls = bad.flatMap((value) => [
+      () => table.get(value),
+      () => table.put(value),
+      async () => table.deleteSync(value),
+      () => table.checkAndMutate(value, value),
+    ])
+    const found: unknown[] = []
+    for (const call of calls) {
+      const failure = await call().then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      found.push((failure as { readonly code?: unknown } | undefined)?.code)
+    }
+    return found
+  }
+  const untraced = await codes()
+  const channel = tracingChannel('cellardb:operation')
+  const handlers = { start: () => {}, end: () => {}, asyncStart: () => {}, asyncEnd: () => {} }
+  const listeners = { ...handlers, error: () => {} }
+  channel.subscribe(listeners)
+  t.teardown(() => channel.unsubscribe(listeners))
+  t.strictSame(await codes(), untraced)
+  t.ok(untraced.every((code) => code === undefined || code === 'ERR_INVALID_ARGUMENT'))
+})

@@ -156,6 +156,9 @@ const filters: Readonly<Record<string, () => Filter>> = {
   value: () => new ValueFilter('EQUAL', '3'),
   column: () => new SingleColumnValueFilter({ column: 'f:a', operator: 'LESS', value: '2' }),
   skip: () => new SkipFilter(new ValueFilter('NOT_EQUAL', '3')),
+  all: () => new FilterList('MUST_PASS_ALL', [new PrefixFilter('r1'), new PageFilter(3)]),
+  both: () =>
+    new FilterList('MUST_PASS_ALL', [new PrefixFilter('r1'), new ValueFilter('EQUAL', '3')]),
   list: () => new FilterList('MUST_PASS_ONE', [new PrefixFilter('r1'), new PageFilter(2)]),
   own: () =>
     new (class extends PageFilter {
