@@ -167,6 +167,8 @@ const glances: readonly (readonly [suite: string, workload: string, words: strin
   ['db-bench', 'fillsync', 'writes, each on the disk'],
   ['cas', 'cas-hot', 'compare and set of hot rows'],
   ['hbase-pe', 'scan', 'scan of whole rows'],
+  ['ycsb', 'A', 'reads and updates by halves, rows of ten columns'],
+  ['ycsb', 'C', 'reads of rows of ten columns, after updates'],
   ['db-bench', 'readrandom', 'random reads, right after a load'],
   ['scale', 'get-uniform-10x-cache', 'random reads of a store at rest, ten times the cache'],
 ]
