@@ -55,9 +55,9 @@ export function wholeFamilyIndex(cells: readonly number[], at: number): number {
 
 /** Number of cells of the row in `cells[from, end)`. */
 export function cellCount(cells: readonly number[], from: number, end: number): number {
+  if (from === end || !isWhole(cells, from)) return (end - from) / numbersPerCell
   let count = 0
-  for (let at = from; at < end; at += numbersPerCell)
-    count += isWhole(cells, at) ? cells[at + 2] : 1
+  for (let at = from; at < end; at += numbersPerCell) count += cells[at + 2]
   return count
 }
 

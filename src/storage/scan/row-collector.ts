@@ -25,7 +25,7 @@ import { entryEndAt } from '../sstable/rows/row-entries.js'
 import type { RowWriter } from '../sstable/rows/row-writer.js'
 import {
   cellByCell,
-  cellCount,
+  isWhole,
   numbersPerCell,
   rowCellByCell,
   type CollectedRow,
@@ -97,7 +97,14 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
 
   /** Number of cells of the open row. */
   get count(): number {
-    return cellCount(this.cells, this.openCells, this.cells.length)
+    const { cells, openCells } = this
+    const groups = (cells.length - openCells) / numbersPerCell
+    if (!this.hasWhole) return groups
+    let count = groups
+    for (let at = openCells; at < cells.length; at += numbersPerCell) {
+      if (isWhole(cells, at)) count += cells[at + 2] - 1
+    }
+    return count
   }
 
   /** Requests up to this number of rows, which are ended one by one and taken together. */

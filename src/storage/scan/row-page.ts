@@ -115,6 +115,7 @@ export class RowPage {
       assert(isRow && counter.cells === this.cells[at + 2], 'a whole row has the cells counted')
       bytes += counter.bytes
     }
+    if (from <= this.openCells) this.hasWhole = false
     if (bytes === 0) return
     // A new page has the row at another place.
     this.reserve(bytes)

@@ -13,7 +13,7 @@
  * sources, or in a memtable, a copy is kept (`RowCopies`), which needs none of them.
  */
 import { assert } from '../../base/assert.js'
-import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
+import { copyBytes, copySharedBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
 import { Hash64, hashRange } from '../../base/hash.js'
 import { checksInvariants } from '../../base/invariants.js'
@@ -284,7 +284,7 @@ export class SourceSelection implements StoreRowRead {
     if (length === 0 || !cache.reserveCopy(length, this.readPoint)) return
     const { addresses, copies, rows } = cache
     const { address } = copies
-    copyBytes(row, start, end, copies.memory, copies.start)
+    copySharedBytes(row, start, end, copies.memory, copies.start)
     const set = this.locationSet(sources)
     const generation = addresses.generationOf(address)
     rows.noteAddress(this.hash, set, address, generation, copies.start, length, true)

@@ -38,9 +38,9 @@ import { CellPlace, decodeBytes, PageCell } from './page-cell.js'
 /** Number of whole cells that are passed for one column before they get numbers. */
 const walkedMax = 32
 
-/** How a column was searched among whole cells. */
-const Walked = { unknown: -1, absent: 0, found: 1 } as const
-type Walked = (typeof Walked)[keyof typeof Walked]
+/** In place of an index: there is no such cell, or it was not found soon. */
+const absent = -1
+const unknown = -2
 
 /** The cell found last by any result; used at once. */
 const place = new CellPlace()
@@ -65,8 +65,6 @@ export class PageResult extends Result {
   #next: number
   /** If the cells are whole, the offset of the entry after the one found last; otherwise -1. */
   #entry: number
-  /** Index in the numbers of the cell found last, or of the whole cells that hold it. */
-  #foundAt = 0
   /** Number of whole cells passed, which is where the next name is remembered. */
   #passed = 0
   /** The name of the cell before {@link #next}, if it was requested as text. */
@@ -125,7 +123,7 @@ export class PageResult extends Result {
   }
 
   protected override storedValue(column: ColumnName): Buffer | undefined {
-    if (!this.#find(column)) return undefined
+    if (this.#find(column) < 0) return undefined
     return viewBytes(this.#page, contentStart(this.#page, place.valueStart), place.valueEnd)
   }
 
@@ -151,7 +149,7 @@ export class PageResult extends Result {
 
   /** @internal */
   override valueRange(column: ColumnName): ByteRange | undefined {
-    if (!this.#find(column)) return undefined
+    if (this.#find(column) < 0) return undefined
     const source = this.#page
     return { source, start: contentStart(source, place.valueStart), end: place.valueEnd }
   }
@@ -163,7 +161,7 @@ export class PageResult extends Result {
     where: string,
     name?: unknown,
   ): T | undefined {
-    if (!this.#find(column)) return undefined
+    if (this.#find(column) < 0) return undefined
     const page = this.#page
     const { valueStart, valueEnd: end } = place
     const start = contentStart(page, valueStart)
@@ -189,15 +187,16 @@ export class PageResult extends Result {
   }
 
   override cell(column: ColumnName): Cell | undefined {
-    if (!this.#find(column)) return undefined
-    const family = this.families[this.#familyOf(this.#foundAt)]
-    if (this.#entry >= 0) this.#completePlace()
-    return new PageCell(this.#page, family, place)
+    const at = this.#find(column)
+    if (at < 0) return undefined
+    if (this.#entry >= 0) this.#completePlace(at)
+    return new PageCell(this.#page, this.families[this.#familyOf(at)], place)
   }
 
   override has(column: ColumnName): boolean {
     const { family, escapedQualifier } = parseColumn(column)
-    return escapedQualifier === undefined ? this.#findFamily(family) >= 0 : this.#find(column)
+    const isFamily = escapedQualifier === undefined
+    return (isFamily ? this.#findFamily(family) : this.#find(column)) >= 0
   }
 
   override cells(): Cell[] {
@@ -252,33 +251,35 @@ export class PageResult extends Result {
     return isWhole(cells, at) ? wholeFamilyIndex(cells, at) : cells[at]
   }
 
-  /** Finds a column, and moves past its cell: {@link place} says where that lies. */
-  #find(column: ColumnName): boolean {
+  /**
+   * Finds a column, and moves past its cell: {@link place} says where that lies. Returns the index
+   * of its numbers, or of those of the whole cells that hold it; negative: there is none.
+   */
+  #find(column: ColumnName): number {
     if (this.#entry >= 0) {
       const walked = this.#walkTo(column)
-      if (walked !== Walked.unknown) return walked === Walked.found
+      if (walked !== unknown) return walked
     }
     this.#openCells()
     const at = this.#locate(column)
-    if (at < 0) return false
-    this.#foundAt = at
+    if (at < 0) return absent
     place.setCell(this.#page, this.#cells[at + 1], this.#cells[at + 2], this.#cells[at + 3])
-    if (this.#next < 0) return true
+    if (this.#next < 0) return at
     this.#next = at + numbersPerCell
     this.#foundName = typeof column === 'string' ? column : undefined
-    return true
+    return at
   }
 
   /**
-   * Walks to a column of whole cells, from the cell found last on; the column, the value and a
-   * suffix of its own, or 0, are then in {@link place}.
+   * As `#find` among whole cells, from the cell found last on; {@link place} then has the
+   * column, the value, and the end of a suffix of its own, or 0. May return {@link unknown}.
    */
-  #walkTo(column: ColumnName): Walked {
+  #walkTo(column: ColumnName): number {
     const cells = this.#cells
     const from = this.#from
     let passed = this.#passed
     const { family, escapedQualifier } = parseAt(column, passed)
-    if (escapedQualifier === undefined) return Walked.unknown
+    if (escapedQualifier === undefined) return unknown
     const page = this.#page
     const families = this.families
     const begun = this.#next
@@ -327,24 +328,22 @@ export class PageResult extends Result {
       place.suffixEnd = suffixEnd
       place.valueStart = valueStart
       place.valueEnd = entry
-      this.#foundAt = next
       this.#next = next
       this.#entry = entry
       this.#passed = passed
-      return Walked.found
+      return next
     }
-    return Walked.unknown
+    return unknown
   }
 
-  #absent(family: string): Walked {
+  #absent(family: string): number {
     this.checkFamily(family)
-    return Walked.absent
+    return absent
   }
 
   /** Adds the row, and the suffix if that is shared, to the {@link place} found by a walk. */
-  #completePlace(): void {
+  #completePlace(at: number): void {
     const cells = this.#cells
-    const at = this.#foundAt
     walk.begin(this.#page, cells[at + 1], cells[at + 3])
     place.rowStart = walk.keyStart
     place.rowEnd = walk.keyStart + walk.rowBytes - terminatorBytes

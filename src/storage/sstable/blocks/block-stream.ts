@@ -19,6 +19,7 @@ const chunkBytes = 128 * 1024
 export class BlockStream {
   /** The memory of the block read last. */
   memory: BlockMemory | undefined = undefined
+  /** Where the memory of blocks comes from. */
   readonly pool: BlockMemoryPool
   private readonly source: BlockSource
   private stored: BlockMemory | undefined = undefined

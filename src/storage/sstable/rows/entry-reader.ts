@@ -1,6 +1,6 @@
 /**
  * Reads single entries of a block, each with its whole key: for checks and for searches. A cursor
- * does the same on its way (`SsTableCursor`).
+ * shows entries on its way (`ShownColumns`).
  *
  * Ownership: the key and the value lie in the block, or in memory of the reader, which the next
  * read overwrites.

@@ -6,8 +6,7 @@
 import { assert } from '../../../base/assert.js'
 import { emptyBytes } from '../../../base/bytes.js'
 import { readVarint, varintLength } from '../../../base/varint.js'
-import { keySuffixBytes, rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
-import { RowWalk, sharedEndBytes } from './row-walk.js'
+import { RowWalk } from './row-walk.js'
 
 /** Offset of the key of the row entry at offset `at`. REQUIRES a row entry. */
 export function keyStartAt(buffer: Buffer, at: number): number {
@@ -82,50 +81,19 @@ export class RowCounter {
   /** Bytes of the cells, each with its whole key. */
   bytes = 0
 
-  /**
-   * Reads the lengths of the entries in `buffer[start, end)`; false if they miss the end. A walk in
-   * local variables, because each row that is read passes here.
-   */
+  /** Reads the lengths of the entries in `buffer[start, end)`; false if they miss the end. */
   read(buffer: Buffer, start: number, end: number): boolean {
-    let at = start
-    let head = buffer[at++]
-    if (head >= 0x80) {
-      head = readVarint(buffer, at - 1, end)
-      at += varintLength(head) - 1
-    }
-    let valueLength = buffer[at++]
-    if (valueLength >= 0x80) {
-      valueLength = readVarint(buffer, at - 1, end)
-      at += varintLength(valueLength) - 1
-    }
-    const keyEnd = at + head
-    if (head < 0 || valueLength < 0 || !(keyEnd + valueLength <= end)) return false
-    const rowBytes = rowEndOf(buffer, at, keyEnd) + terminatorBytes - at
-    const sharedBytes = rowBytes + sharedEndBytes
-    let bytes = head + valueLength
-    let cells = 1
-    at = keyEnd + valueLength
-    if (at < end && sharedBytes > head) return false
-    while (at < end) {
-      head = buffer[at++]
-      if (head >= 0x80) {
-        head = readVarint(buffer, at - 1, end)
-        at += varintLength(head) - 1
-      }
-      valueLength = buffer[at++]
-      if (valueLength >= 0x80) {
-        valueLength = readVarint(buffer, at - 1, end)
-        at += varintLength(valueLength) - 1
-      }
-      if (head < 0 || valueLength < 0) return false
-      const columnBytes = head >>> 1
-      at += columnBytes + (head & 1) * keySuffixBytes + valueLength
-      bytes += sharedBytes + columnBytes + valueLength
+    let cells = 0
+    let bytes = 0
+    let isAtCell = walk.begin(buffer, start, end)
+    while (isAtCell) {
       cells++
+      bytes += walk.keyBytes + walk.valueEnd - walk.valueStart
+      isAtCell = walk.next()
     }
     this.cells = cells
     this.bytes = bytes
-    return at === end
+    return walk.isComplete
   }
 }
 

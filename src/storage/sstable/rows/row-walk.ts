@@ -6,7 +6,7 @@
  * Failure behaviour: lengths are compared with the end of the range before use. At lengths that do
  * not lead to the end the walk stops, and {@link RowWalk.isComplete} is false.
  */
-import { copyBytes, emptyBytes } from '../../../base/bytes.js'
+import { copyBytes, copySharedBytes, emptyBytes } from '../../../base/bytes.js'
 import { readVarint, varintLength } from '../../../base/varint.js'
 import { copyWords, wordCopyBytesMax, wordSlackBytes } from '../blocks/block-memory.js'
 import { keySuffixBytes, rowEndOf, terminatorBytes, writeTerminator } from '../../cell/cell-key.js'
@@ -114,11 +114,11 @@ export class RowWalk {
    */
   write(target: Buffer, at: number): number {
     if (this.isAtRow) {
-      copyBytes(this.buffer, this.keyStart, this.valueEnd, target, at)
+      copySharedBytes(this.buffer, this.keyStart, this.valueEnd, target, at)
       return at + this.valueEnd - this.keyStart
     }
     const end = this.writeKey(target, at)
-    copyBytes(this.buffer, this.valueStart, this.valueEnd, target, end)
+    copySharedBytes(this.buffer, this.valueStart, this.valueEnd, target, end)
     return end + this.valueEnd - this.valueStart
   }
 

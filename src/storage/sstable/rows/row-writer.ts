@@ -4,7 +4,7 @@
  *
  * Ownership: the entries lie in memory of the writer until the next row is begun.
  */
-import { copyBytes, equalBytes } from '../../../base/bytes.js'
+import { copySharedBytes, equalBytes } from '../../../base/bytes.js'
 import { readVarint, writeVarint } from '../../../base/varint.js'
 import {
   keySuffixBytes,
@@ -110,7 +110,7 @@ export class RowWriter {
   }
 
   private append(buffer: Buffer, start: number, end: number): void {
-    copyBytes(buffer, start, end, this.buffer, this.length)
+    copySharedBytes(buffer, start, end, this.buffer, this.length)
     this.length += end - start
   }
 
