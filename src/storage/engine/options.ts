@@ -1,7 +1,7 @@
 /** Options of a database, with their defaults and bounds. */
 import { checkChoice, checkText, shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
-import { systemClock, type Clock } from '../../base/clock.js'
+import { systemClock, timerMillisecondsMax, type Clock } from '../../base/clock.js'
 import { availableMemoryBytes, memtableBytesFor } from '../../base/machine-memory.js'
 import {
   boolean,
@@ -43,9 +43,6 @@ export const fileSystemOption = implementation<FileSystem>(fileSystemMethods)
 
 /** A rate of compactions in bytes per second. */
 export const rateOption = number({ min: kibibyte, default: Infinity })
-
-/** Longest delay of a timer. */
-const timerMillisecondsMax = 2 ** 31 - 1
 
 function checkRest(milliseconds: unknown, what: string): number {
   if (milliseconds === Infinity) return milliseconds
@@ -208,7 +205,7 @@ export const databaseOptions = {
    * thread, and the job fails with `ERR_COPROCESSOR`. The inline executor cannot interrupt a hook.
    * Default 30,000, at least 100.
    */
-  cellHookMillisecondsMax: integer({ min: 100, default: 30_000 }),
+  cellHookMillisecondsMax: integer({ min: 100, max: timerMillisecondsMax, default: 30_000 }),
   /**
    * Duration from which an operation raises the event `slowOperation`. Every operation is then
    * timed, not only one in 64. At least 0. Default Infinity: none.

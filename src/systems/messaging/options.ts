@@ -16,6 +16,7 @@ import {
   shown,
   systemClock,
   text,
+  timerMillisecondsMax,
   type BytesLike,
   type Clock,
   type Coprocessor,
@@ -82,7 +83,7 @@ export const messagingOptions = declareOptions('messaging', {
   /** Messages of one `poll`. Default 100,000. */
   pollMessagesMax: integer({ min: 0, default: 100_000 }),
   /** Milliseconds of one wait. Default 60 s. */
-  waitMillisecondsMax: integer({ min: 0, default: 60_000 }),
+  waitMillisecondsMax: integer({ min: 0, max: timerMillisecondsMax, default: 60_000 }),
 })
 
 /** Options of `MessagingService.open`. */

@@ -14,6 +14,7 @@ import {
   ErrorCode,
   number,
   required,
+  timerMillisecondsMax,
   type OptionsOf,
   type SettingsOf,
 } from '../../api/index.js'
@@ -33,7 +34,7 @@ const standbyOptions = declareOptions('a standby', {
   /** Opens database and service; fails with `ERR_LOCKED` while another instance leads. */
   open: required(callback<() => Promise<Leadership>>()),
   /** Milliseconds between two attempts; 0 = only on `attempt`. Default 1000. */
-  retryMilliseconds: number({ min: 0, default: 1000 }),
+  retryMilliseconds: number({ min: 0, max: timerMillisecondsMax, default: 1000 }),
   /**
    * Called when this instance becomes the leader, or cannot become it for another reason than the
    * lock. Errors and rejections of the function are ignored.

@@ -12,9 +12,10 @@ import {
   checkText,
   declareOptions,
   integer,
-  required,
   invalidArgument,
+  required,
   shown,
+  timerMillisecondsMax,
   type OptionsOf,
   type SettingsOf,
 } from '../../api/index.js'
@@ -55,9 +56,6 @@ function readHeaders(given: HeaderTexts, what: string): HeaderTexts {
   return headers
 }
 
-/** The longest delay of a timer. */
-const timeoutMillisecondsMax = 2 ** 31 - 1
-
 const solrOptions = declareOptions('a Solr search', {
   /** URL of the core: `http://localhost:8983/solr/records`. */
   url: required(checked(checkUrl)),
@@ -66,7 +64,7 @@ const solrOptions = declareOptions('a Solr search', {
   /** Headers of all requests, for instance `authorization`. */
   headers: checked(readHeaders, {} as HeaderTexts),
   /** Milliseconds until a request fails. Default 30,000. */
-  timeoutMilliseconds: integer({ min: 1, max: timeoutMillisecondsMax, default: 30_000 }),
+  timeoutMilliseconds: integer({ min: 1, max: timerMillisecondsMax, default: 30_000 }),
 })
 
 /** Options of {@link SolrSearch}. */

@@ -1,13 +1,14 @@
 /** Runs work in transactions, with retries after conflicts (Tephra: TransactionExecutor). */
 import {
-  hasCode,
-  invalidArgument,
   checkDatabase,
   checked,
   declareOptions,
+  hasCode,
   integer,
+  invalidArgument,
   number,
   readArguments,
+  timerMillisecondsMax,
   type Database,
   type OptionsOf,
   type SettingsOf,
@@ -24,7 +25,7 @@ const executorOptions = declareOptions('a run of a transaction', {
   /** Most retries after conflicts. Default 20. */
   retriesMax: number({ min: 0, default: 20 }),
   /** Milliseconds before a retry. Default 100. */
-  retryMilliseconds: integer({ min: 0, default: 100 }),
+  retryMilliseconds: integer({ min: 0, max: timerMillisecondsMax, default: 100 }),
   /** The database of the tables of a scope. Default: the database of the manager. */
   database: checked((given: Database) => checkDatabase(given, 'a run of a transaction')),
 })

@@ -1,15 +1,16 @@
 /** Options of the transaction manager, with their defaults. */
 import {
-  invalidArgument,
   choice,
   declareOptions,
   durabilityOption,
   implementation,
   integer,
+  invalidArgument,
   number,
   shown,
   systemClock,
   text,
+  timerMillisecondsMax,
   type Clock,
   type OptionsOf,
   type SettingsOf,
@@ -37,7 +38,7 @@ export const managerOptions = declareOptions('a transaction manager', {
   /** Timeout of long transactions. Default one day. */
   longTimeoutMilliseconds: integer({ min: 1, default: 24 * hour }),
   /** How often expired transactions are looked for; 0 = only by `cleanUp`. Default 10 s. */
-  sweepMilliseconds: integer({ min: 0, default: 10_000 }),
+  sweepMilliseconds: integer({ min: 0, max: timerMillisecondsMax, default: 10_000 }),
   /**
    * Milliseconds after which a transaction writes nothing more, whatever its timeout. Default 25
    * hours.

@@ -4,6 +4,7 @@ import {
   declareOptions,
   number,
   systemClock,
+  timerMillisecondsMax,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
@@ -92,7 +93,7 @@ export function laterForCaller(
   action: () => void,
 ): () => void {
   if (clock.after !== undefined) return later(clock, milliseconds, action)
-  const timer = setTimeout(action, milliseconds)
+  const timer = setTimeout(action, Math.min(milliseconds, timerMillisecondsMax))
   return () => clearTimeout(timer)
 }
 

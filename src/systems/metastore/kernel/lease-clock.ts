@@ -1,5 +1,5 @@
 /** Clocks and timers of leases and sessions. All can be injected. */
-import { callback, required, type GivenOptions } from '../../../api/index.js'
+import { callback, required, timerMillisecondsMax, type GivenOptions } from '../../../api/index.js'
 
 /** The declaration of {@link LeaseClock}. */
 export const leaseClock = {
@@ -20,9 +20,6 @@ export const leaseClock = {
 /** The clocks and the timer of a registry of leases or a store with sessions. */
 export interface LeaseClock extends GivenOptions<typeof leaseClock> {}
 
-/** Longest wait of a timer in Node. */
-const waitMax = 2 ** 31 - 1
-
 /** The monotonic time; see {@link LeaseClock.elapsed}. */
 export function elapsed(clock: LeaseClock): number {
   if (clock.elapsed !== undefined) return clock.elapsed()
@@ -31,7 +28,7 @@ export function elapsed(clock: LeaseClock): number {
 
 /** Calls an action after a time, at most 24 days. Returns a function that cancels the call. */
 export function later(clock: LeaseClock, milliseconds: number, action: () => void): () => void {
-  const wait = Math.min(Math.max(0, milliseconds), waitMax)
+  const wait = Math.min(Math.max(0, milliseconds), timerMillisecondsMax)
   return (clock.after ?? afterTimeout)(wait, action)
 }
 

@@ -16,6 +16,7 @@ import {
   requirePackage,
   shown,
   text,
+  timerMillisecondsMax,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
@@ -81,7 +82,7 @@ const s3Options = declareOptions('an S3 store', {
    * Milliseconds to connect, and without a byte in a request or its answer, also because the reader
    * of a blob takes none; then the attempt fails. Default a minute.
    */
-  idleMillisecondsMax: integer({ min: 1, max: 2 ** 31 - 1, default: 60_000 }),
+  idleMillisecondsMax: integer({ min: 1, max: timerMillisecondsMax, default: 60_000 }),
 })
 
 /** Address of the bucket, and access to it. */

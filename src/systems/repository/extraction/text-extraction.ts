@@ -16,6 +16,7 @@ import {
   integer,
   isBytes,
   readArguments,
+  timerMillisecondsMax,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
@@ -46,7 +47,7 @@ const extractionOptions = declareOptions('text extraction', {
    * Milliseconds for the bytes of a document, and for its text, including the start of the thread.
    * Default 30,000.
    */
-  timeMillisecondsMax: integer({ min: 1, default: 30_000 }),
+  timeMillisecondsMax: integer({ min: 1, max: timerMillisecondsMax, default: 30_000 }),
   /** Heap limit of a thread in mebibytes. Default 256. */
   heapMebibytesMax: integer({ min: 1, default: 256 }),
   /** Maximum size of a document in bytes. Default 64 MiB. */

@@ -1,6 +1,5 @@
 /** Arguments of the indexes of records. All checks throw `ERR_INVALID_ARGUMENT`. */
 import {
-  unchecked,
   boolean,
   callback,
   checked,
@@ -13,6 +12,8 @@ import {
   required,
   shown,
   text,
+  timerMillisecondsMax,
+  unchecked,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
@@ -65,12 +66,12 @@ export const openOptions = declareOptions('the indexes', {
   /**
    * Milliseconds between a change and its automatic commit; 0: only `waitFor` commits. Default 200.
    */
-  commitMilliseconds: integer({ min: 0, default: 200 }),
+  commitMilliseconds: integer({ min: 0, max: timerMillisecondsMax, default: 200 }),
   /**
    * Milliseconds that a document waits for the texts of its blobs. After that the document is
    * indexed without the missing texts, and again once they are extracted. Default 1,000.
    */
-  textMilliseconds: integer({ min: 0, default: 1000 }),
+  textMilliseconds: integer({ min: 0, max: timerMillisecondsMax, default: 1000 }),
 })
 
 /** Options of `SearchIndexes.open`. */

@@ -9,6 +9,7 @@ import {
   checkSignal,
   declareOptions,
   integer,
+  timerMillisecondsMax,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
@@ -18,21 +19,19 @@ import { errorOf } from '../thrown.js'
 
 const hour = 3_600_000
 const minute = 60_000
-/** The longest delay of a timer. */
-const millisecondsMax = 2 ** 31 - 1
 
 const common = {
   /** Age in milliseconds at which an unused blob is removed. Default an hour. */
-  uploadMillisecondsMax: integer({ min: 0, max: millisecondsMax, default: hour }),
+  uploadMillisecondsMax: integer({ min: 0, max: timerMillisecondsMax, default: hour }),
 }
 
 /** The declared options of the maintenance. */
 export const maintenanceOptions = declareOptions('the maintenance of a repository', {
   ...common,
   /** Milliseconds from the end of a run to the next one. Default an hour. */
-  intervalMilliseconds: integer({ min: 1, max: millisecondsMax, default: hour }),
+  intervalMilliseconds: integer({ min: 1, max: timerMillisecondsMax, default: hour }),
   /** Milliseconds before the first run. Default a minute, or the interval if that is less. */
-  firstMilliseconds: integer({ min: 0, max: millisecondsMax, default: undefined }),
+  firstMilliseconds: integer({ min: 0, max: timerMillisecondsMax, default: undefined }),
   /** Called with the error of a failed run; its exceptions are ignored. Default: none. */
   onFailure: callback<(error: Error) => void>(),
 })

@@ -9,14 +9,15 @@
  * rolled back then: the transaction is committed, or its timeout makes it invalid.
  */
 import {
-  hasCode,
   CellarError,
   checkDatabase,
   checked,
   declareOptions,
   ErrorCode,
+  hasCode,
   integer,
   invalidArgument,
+  timerMillisecondsMax,
   type Database,
   type OptionsOf,
 } from '../../../api/index.js'
@@ -44,7 +45,7 @@ const clientOptions = declareOptions('a transaction client', {
   /** The database for `TransactionScope.table`. Default: none. */
   database: checked((given: Database) => checkDatabase(given, 'a transaction client')),
   /** Timeout of an answer, in milliseconds. Default 30,000. */
-  requestMilliseconds: integer({ min: 1, default: 30_000 }),
+  requestMilliseconds: integer({ min: 1, max: timerMillisecondsMax, default: 30_000 }),
   /** Milliseconds to determine the outcome of a commit whose answer was lost. Default 30,000. */
   outcomeMilliseconds: integer({ min: 1, default: 30_000 }),
 })

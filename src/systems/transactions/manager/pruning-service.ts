@@ -7,15 +7,16 @@
  * cells of transactions that are no longer in the list, and these cells are visible.
  */
 import {
-  invalidArgument,
   callback,
   checkMethods,
   declareOptions,
   implementation,
   integer,
+  invalidArgument,
   list,
   required,
   systemClock,
+  timerMillisecondsMax,
   type Clock,
   type OptionsOf,
   type SettingsOf,
@@ -58,9 +59,6 @@ const serviceOptions = declareOptions('a pruning service', {
 /** Options of {@link TransactionPruningService}. */
 export interface PruningServiceOptions extends OptionsOf<typeof serviceOptions> {}
 
-/** Milliseconds; the limit of a Node timer. */
-const intervalMax = 2 ** 31 - 1
-
 /**
  * The plugin of tables that record their pruning in a `PruneState`; `tables` must be all tables
  * with data of transactions. Each of their families is a store.
@@ -94,7 +92,9 @@ export class TransactionPruningService {
   /** Runs every `milliseconds` (Tephra: 6 hours) until `stop`. `ERR_INVALID_ARGUMENT`. */
   start(milliseconds = 6 * 3_600_000): void {
     checkMilliseconds(milliseconds, 'the interval', 1)
-    if (milliseconds > intervalMax) throw invalidArgument(`the interval is at most ${intervalMax}`)
+    if (milliseconds > timerMillisecondsMax) {
+      throw invalidArgument(`the interval is at most ${timerMillisecondsMax}`)
+    }
     clearInterval(this.#timer)
     this.#timer = setInterval(() => {
       this.#running = this.run().catch((error: unknown) => tell(this.#settings.onError, error))
