@@ -453,7 +453,7 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/storage/filter/filter-base.ts',
     find: 'this.filterCell === FilterBase.prototype.filterCell && this.leavesValues',
     replace: 'this.leavesValues',
-    tests: ['test/unit/table/reads/plain-rows.test.ts'],
+    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
   },
   {
     name: 'a reversed scan takes a row as a whole though another source has cells of it',
@@ -510,6 +510,34 @@ export const faults: readonly PlantedFault[] = [
     find: 'return this.ttlSeconds === Infinity',
     replace: 'return true',
     tests: ['test/unit/table/reads/plain-rows.test.ts'],
+  },
+  {
+    name: 'a filter that leaves a plain row is shown its other cells',
+    file: 'src/storage/scan/plain-rows.ts',
+    find: 'if (code === FilterCode.nextRow || code === FilterCode.includeAndNextRow) break',
+    replace: '',
+    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
+  },
+  {
+    name: 'a filter that ends in a plain row is shown the rest of it',
+    file: 'src/storage/scan/plain-rows.ts',
+    find: 'if (filter.filterAllRemaining()) {',
+    replace: 'if (filter.filterAllRemaining === undefined) {',
+    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
+  },
+  {
+    name: 'a plain row is taken as a whole though its filter leaves cells out',
+    file: 'src/storage/scan/plain-rows.ts',
+    find: 'included.length === 3 * counter.cells',
+    replace: 'included.length > 0',
+    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
+  },
+  {
+    name: 'a filter that may jump is shown plain rows as wholes',
+    file: 'src/storage/scan/store-scanner.ts',
+    find: ' || !mayHint(filter)',
+    replace: ' || true',
+    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
   },
   {
     name: 'a file check overlooks a wrong mark of a plain row',

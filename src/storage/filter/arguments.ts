@@ -13,7 +13,7 @@ import {
 import { toBytes } from '../../base/bytes.js'
 import { invalidArgument, type CellarError } from '../../base/errors.js'
 import { parseSingleColumn, type BytesLike, type ColumnName } from '../cell/column-name.js'
-import type { CellHint, Filter } from './filter.js'
+import { FilterCode, type CellHint, type Filter } from './filter.js'
 
 /** A column as filters compare it. */
 export interface EscapedColumn {
@@ -67,6 +67,13 @@ export function checkedValue(given: Uint8Array | undefined): Buffer | undefined 
   }
   if (Buffer.isBuffer(given)) return given
   return Buffer.from(given.buffer, given.byteOffset, given.byteLength)
+}
+
+/** The answer of `filterCell`. */
+export function checkedCode(given: FilterCode): FilterCode {
+  const isCode = given >= FilterCode.include && given <= FilterCode.seekUsingHint
+  if (isCode && Number.isInteger(given)) return given
+  throw wrongAnswer('filterCell', 'a FilterCode', given)
 }
 
 /** The hint of `nextCellHint`. */

@@ -81,6 +81,11 @@ export class TimestampsFilter extends KeyFilter {
     return FilterCode.seekUsingHint
   }
 
+  /** Whether the filter was made with `canHint`. */
+  mayHint(): boolean {
+    return this.canHint
+  }
+
   /** The next of the timestamps. */
   nextCellHint(cell: CellView): CellHint | undefined {
     this.lookUp(cell)

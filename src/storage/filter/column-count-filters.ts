@@ -79,6 +79,11 @@ export class ColumnPaginationFilter extends KeyFilter {
     return this.columns <= this.offset ? FilterCode.nextColumn : FilterCode.includeAndNextColumn
   }
 
+  /** Whether the offset is a column. */
+  mayHint(): boolean {
+    return this.qualifier !== undefined
+  }
+
   /** The column at the offset. */
   nextCellHint(cell: CellView): CellHint | undefined {
     const qualifier = this.qualifier

@@ -68,6 +68,11 @@ export abstract class KeyFilter extends FilterBase {
   }
 }
 
+/** Whether a filter may answer with a hint in the current row. */
+export function mayHint(filter: Filter): boolean {
+  return filter.mayHint?.() ?? filter.nextCellHint !== undefined
+}
+
 /** Whether a code includes the cell. */
 export function isIncluded(code: FilterCode): boolean {
   return code <= FilterCode.includeAndNextRow
@@ -130,6 +135,11 @@ export abstract class RowKeyFilter extends KeyFilter {
   override includesRow(): boolean {
     const judgesRows = this.filterCell === RowKeyFilter.prototype.filterCell
     return judgesRows && !this.rejected && this.leavesValues
+  }
+
+  /** Whether a row is rejected and the next candidate is known, or a subclass judges cells. */
+  mayHint(): boolean {
+    return this.hint !== undefined || this.filterCell !== RowKeyFilter.prototype.filterCell
   }
 
   /** The next row that can pass. */

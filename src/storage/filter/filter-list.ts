@@ -20,6 +20,7 @@ import { invalidArgument } from '../../base/errors.js'
 import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
 import { CellView } from '../cell/cell-view.js'
 import { checkedValue, checkInnerFilter, checkList } from './arguments.js'
+import { mayHint } from './filter-base.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
 import { isHint, ListMember, Reach } from './list-member.js'
 
@@ -114,6 +115,11 @@ export class FilterList implements Filter {
     return this.members.every(({ filter }) => {
       return filter.includesRow?.() === true && !filter.filterAllRemaining()
     })
+  }
+
+  /** Whether any member may. */
+  mayHint(): boolean {
+    return this.members.some(({ filter }) => mayHint(filter))
   }
 
   transformCell(cell: CellView): Buffer | undefined {

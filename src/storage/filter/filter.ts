@@ -101,6 +101,12 @@ export interface Filter {
    */
   isFamilyEssential?(family: string): boolean
   /**
+   * Whether `filterCell` may answer {@link FilterCode.seekUsingHint} in the current row. A scan
+   * shows rows as wholes, which do not jump, to filters that may not. Absent = whether there is a
+   * `nextCellHint`.
+   */
+  mayHint?(): boolean
+  /**
    * Called before each scan or get, with whether rows come in descending order. Must reset the
    * state of an earlier scan, so that a filter object can be used again.
    */

@@ -10,7 +10,7 @@
 import type { CellView } from '../cell/cell-view.js'
 import { checkInnerFilter } from './arguments.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
-import { FilterBase, isIncluded } from './filter-base.js'
+import { FilterBase, isIncluded, mayHint } from './filter-base.js'
 
 /** A filter around another one. */
 export abstract class WrappingFilter extends FilterBase {
@@ -44,6 +44,11 @@ export abstract class WrappingFilter extends FilterBase {
   /** As the filter inside. */
   filterRowCells(cells: RowCells): void {
     this.inner.filterRowCells?.(cells)
+  }
+
+  /** As the filter inside. */
+  mayHint(): boolean {
+    return mayHint(this.inner)
   }
 
   /** As the filter inside. */

@@ -9,6 +9,7 @@ import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { isVisiblePut } from '../cell/plain-put.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
 import type { RowTarget } from './cell-collector.js'
+import type { PlainRows } from './plain-rows.js'
 import { isOutside, ReadStep } from './plain-loop.js'
 import type { ReadPosition } from './read-position.js'
 import type { RowBounds } from './row-scanner.js'
@@ -28,7 +29,7 @@ export function readBackward(
   cursor: BackwardCursor,
   position: ReadPosition,
   read: StoreRead,
-  familyIndex: number,
+  { familyIndex }: PlainRows,
   bounds: RowBounds,
   collector: RowTarget,
 ): ReadStep {

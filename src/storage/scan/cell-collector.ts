@@ -16,6 +16,8 @@ export interface RowTarget {
     keyEnd: number,
     valueEnd: number,
   ): void
+  /** Whether rows may be added as wholes, or in many cells at once: they are not cut. */
+  readonly takesRows: boolean
   /**
    * Copies the borrowed entries of a plain row, which lie side by side up to `end`, as in a data
    * block; key and value of the first are `buffer[keyStart, valueEnd)`. False, and nothing changes:

@@ -14,6 +14,7 @@ import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import { isVisiblePut } from '../cell/plain-put.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { RowTarget } from './cell-collector.js'
+import type { PlainRows } from './plain-rows.js'
 import { Move, type ReadPosition } from './read-position.js'
 import type { RowBounds } from './row-scanner.js'
 import type { StoreRead } from './store-read.js'
@@ -35,6 +36,8 @@ export const ReadStep = {
   enough: 4,
   /** The row under the cursor is out of bounds, or no row is left. */
   bound: 5,
+  /** The filter has ended the scan; the cursor is still in the row. */
+  scanEnded: 6,
 } as const
 export type ReadStep = (typeof ReadStep)[keyof typeof ReadStep]
 
@@ -51,7 +54,7 @@ export function readPlain(
   cursor: Cursor,
   position: ReadPosition,
   read: StoreRead,
-  familyIndex: number,
+  rows: PlainRows,
   bounds: RowBounds | undefined,
   collector: RowTarget,
 ): ReadStep {
@@ -88,7 +91,8 @@ export function readPlain(
       if (collector.full) return ReadStep.full
       position.passed = 0
       if (position.qualifierEnd === 0 && columns === undefined) {
-        if (takeRow(cursor, position, read, start - keyStart, familyIndex, collector)) {
+        if (rows.take(cursor, position, read, start - keyStart, collector)) {
+          if (rows.hasEnded) return ReadStep.scanEnded
           cursor.next()
           continue
         }
@@ -99,7 +103,7 @@ export function readPlain(
       position.rowStart = keyStart
       position.rowEnd = end
       position.qualifierEnd = qualifierEnd
-      collector.addRange(familyIndex, buffer, keyStart, keyEnd, valueEnd)
+      collector.addRange(rows.familyIndex, buffer, keyStart, keyEnd, valueEnd)
       if (columns !== undefined) {
         if (++position.columnIndex === columns.length) return ReadStep.columnsEnded
         // A step would make deferred cursors seek for an unwanted version.
@@ -118,32 +122,6 @@ export function readPlain(
   if (bounds === undefined) return ReadStep.rowEnded
   if (isOpen) collector.endRow()
   return collector.wantsRows ? ReadStep.bound : ReadStep.enough
-}
-
-/**
- * Adds the plain row that begins with the current entry, and moves to its last one; false: none
- * begins, or its cells are to be added one by one.
- */
-function takeRow(
-  cursor: Cursor,
-  position: ReadPosition,
-  { readPoint, oldest }: StoreRead,
-  rowBytes: number,
-  familyIndex: number,
-  collector: RowTarget,
-): boolean {
-  if (!position.triesRow()) return false
-  const end = cursor.plainRowEnd(readPoint, oldest, rowBytes)
-  if (end > 0) {
-    const { buffer, keyStart, keyEnd, valueEnd } = cursor
-    if (collector.addRow(familyIndex, buffer, keyStart, keyEnd, valueEnd, end)) {
-      cursor.passRow()
-      position.passedRow(cursor)
-      return true
-    }
-  }
-  position.missedRow()
-  return false
 }
 
 /**

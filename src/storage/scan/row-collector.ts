@@ -16,12 +16,11 @@
 import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
 import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
-import { varintLength } from '../../base/varint.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
-import { entryEndAt } from '../sstable/rows/row-entries.js'
+import { entryEndAt, entryStartOf } from '../sstable/rows/row-entries.js'
 import type { RowWriter } from '../sstable/rows/row-writer.js'
 import {
   cellByCell,
@@ -184,6 +183,10 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
     this.push(familyIndex, keyEnd - keyStart, valueEnd - keyEnd)
   }
 
+  get takesRows(): boolean {
+    return this.batch <= 0 && this.bytesMax === Infinity
+  }
+
   addRow(
     familyIndex: number,
     buffer: Buffer,
@@ -192,9 +195,8 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
     valueEnd: number,
     end: number,
   ): boolean {
-    if (this.batch > 0 || this.bytesMax !== Infinity) return false
-    const keyLength = varintLength(keyEnd - keyStart)
-    const start = keyStart - keyLength - varintLength(valueEnd - keyEnd)
+    if (!this.takesRows) return false
+    const start = entryStartOf(keyStart, keyEnd, valueEnd)
     const { counter } = this
     if (!counter.read(buffer, start, end)) return false
     const place = this.placeOf(buffer, start, end)

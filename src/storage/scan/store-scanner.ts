@@ -20,10 +20,12 @@ import { MergeCursor } from '../cursor/merge-cursor.js'
 import { readBackward } from './backward-loop.js'
 import type { RowTarget } from './cell-collector.js'
 import { readPlain, ReadStep } from './plain-loop.js'
+import { PlainRows } from './plain-rows.js'
 import { endsRow, MatchCode } from './query.js'
 import { Move, ReadPosition } from './read-position.js'
 import type { RowBounds } from './row-scanner.js'
 import { RuleMoves } from './rule-moves.js'
+import { mayHint } from '../filter/filter-base.js'
 import { SeekKey } from '../filter/seek-key.js'
 import type { StoreRead, StoreRowRead, ValueSource } from './store-read.js'
 import { UserMatcher } from './user-matcher.js'
@@ -37,6 +39,7 @@ export class StoreScanner {
   private readonly matcher = new UserMatcher(this.position)
   /** Whether the matcher is configured since {@link open}. */
   private isConfigured = false
+  private readonly rows: PlainRows
   private readonly moves = new RuleMoves(this.cell, this.position, this.matcher)
   private readonly merge = new MergeCursor()
   private cursor: Cursor = this.merge
@@ -64,6 +67,7 @@ export class StoreScanner {
   constructor(familyIndex: number, family: string, values: ValueSource | undefined) {
     this.cell.familyIndex = familyIndex
     this.cell.family = family
+    this.rows = new PlainRows(familyIndex, family)
     this.values = values
   }
 
@@ -174,6 +178,7 @@ export class StoreScanner {
     this.displaced = false
     this.position.reset()
     this.position.detach()
+    this.rows.release()
   }
 
   /** Whether a cell is under the cursor. */
@@ -229,14 +234,13 @@ export class StoreScanner {
    * and no row in progress.
    */
   readRows(bounds: RowBounds, collector: RowTarget): ReadStep {
-    const { cursor, position, cell } = this
+    const { cursor, position, cell, rows } = this
     const mayRead = this.mayReadRows(bounds.reversed) && !position.inRow
     assert(mayRead, 'rows are read ahead between rows of a plain read')
     assert(this.backward === bounds.reversed, 'rows are read in the direction of the scan')
-    const { familyIndex } = cell
     const step = bounds.reversed
-      ? readBackward(cursor as BackwardCursor, position, this.read, familyIndex, bounds, collector)
-      : readPlain(cursor, position, this.read, familyIndex, bounds, collector)
+      ? readBackward(cursor as BackwardCursor, position, this.read, rows, bounds, collector)
+      : readPlain(cursor, position, this.read, rows, bounds, collector)
     if (cursor.valid && !position.inRow) cell.set(cursor)
     return step
   }
@@ -252,9 +256,13 @@ export class StoreScanner {
     for (;;) {
       if (position.move !== Move.none) position.finishMove(cursor, read.mayStep)
       if (this.isPlain) {
-        const step = readPlain(cursor, position, read, cell.familyIndex, undefined, collector)
+        const step = readPlain(cursor, position, read, this.rows, undefined, collector)
         if (step === ReadStep.full) return false
         if (step === ReadStep.rowEnded) break
+        if (step === ReadStep.scanEnded) {
+          this.ended = true
+          break
+        }
         if (step === ReadStep.columnsEnded) {
           if (this.singleRow) break
           this.moves.planRow(row, rowLength)
@@ -295,7 +303,9 @@ export class StoreScanner {
     const { query, wantsPlainRows } = this.read
     const { position } = this
     if (!wantsPlainRows || position.hasRules || position.qualifierEnd > 0) return false
-    return query.columns === undefined && query.filter?.includesRow?.() === true
+    const { columns, filter } = query
+    if (columns !== undefined || filter === undefined) return false
+    return filter.includesRow?.() === true || !mayHint(filter)
   }
 
   /** Lets the matcher follow the row from the position on. */

@@ -94,6 +94,11 @@ export class ExportCollector implements RowTarget {
   }
 
   /** Cells are compared and adapted one by one. */
+  get takesRows(): boolean {
+    return false
+  }
+
+  /** As {@link takesRows} says. */
   addRow(): boolean {
     return false
   }

@@ -16,6 +16,11 @@ export function keyStartAt(buffer: Buffer, at: number): number {
   return start
 }
 
+/** Offset of the row entry whose key is `[keyStart, keyEnd)` and whose value ends at `valueEnd`. */
+export function entryStartOf(keyStart: number, keyEnd: number, valueEnd: number): number {
+  return keyStart - varintLength(keyEnd - keyStart) - varintLength(valueEnd - keyEnd)
+}
+
 /** End of the row entry at offset `at`. REQUIRES one that ends at `end` or before. */
 export function entryEndAt(buffer: Buffer, at: number, end: number): number {
   const keyLength = readVarint(buffer, at, end)

@@ -16,6 +16,7 @@ import { CellType } from '../../../../src/storage/cell/cell-type.js'
 import { noPlainRow, type Cursor } from '../../../../src/storage/cursor/cursor.js'
 import type { RowTarget } from '../../../../src/storage/scan/cell-collector.js'
 import { readPlain, ReadStep } from '../../../../src/storage/scan/plain-loop.js'
+import { PlainRows } from '../../../../src/storage/scan/plain-rows.js'
 import { ReadPosition } from '../../../../src/storage/scan/read-position.js'
 import type { RowBounds } from '../../../../src/storage/scan/row-scanner.js'
 import type { StoreRead } from '../../../../src/storage/scan/store-read.js'
@@ -144,7 +145,14 @@ void t.test(`the newest put of each column, in bounded steps, seed ${seed}`, (t)
     const position = new ReadPosition()
     const rows: string[][] = []
     cursor.seek(emptyBytes, 0)
-    const step = readPlain(cursor, position, readOf(false), 0, allRows, collector(rows))
+    const step = readPlain(
+      cursor,
+      position,
+      readOf(false),
+      new PlainRows(0, 'f'),
+      allRows,
+      collector(rows),
+    )
     t.equal(step, ReadStep.bound)
     t.same(rows, expected)
     t.equal(position.rows, expected.length)
@@ -164,7 +172,14 @@ void t.test('the loop stops at a marker and tells which column came before', (t)
   const position = new ReadPosition()
   cursor.seek(emptyBytes, 0)
   position.startRow(Buffer.from('r'), 0, 1)
-  const step = readPlain(cursor, position, readOf(true), 0, undefined, collector([]))
+  const step = readPlain(
+    cursor,
+    position,
+    readOf(true),
+    new PlainRows(0, 'f'),
+    undefined,
+    collector([]),
+  )
   t.equal(step, ReadStep.rulesNeeded)
   t.equal(position.inRow, true)
   t.equal(position.buffer.toString('latin1', position.rowEnd + 2, position.qualifierEnd), 'a')
@@ -178,7 +193,14 @@ void t.test('many versions of the empty column are left to the rules beside mark
   const position = new ReadPosition()
   cursor.seek(emptyBytes, 0)
   position.startRow(Buffer.from('r'), 0, 1)
-  const step = readPlain(cursor, position, readOf(true), 0, undefined, collector([]))
+  const step = readPlain(
+    cursor,
+    position,
+    readOf(true),
+    new PlainRows(0, 'f'),
+    undefined,
+    collector([]),
+  )
   t.equal(step, ReadStep.rulesNeeded)
   t.equal(position.inRow, true)
   t.ok(cursor.valid)

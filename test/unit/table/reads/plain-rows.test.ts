@@ -11,39 +11,18 @@ import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/draws/random.js'
 import {
   Database,
-  FilterCode,
-  FilterList,
-  FirstKeyOnlyFilter,
-  InclusiveStopFilter,
-  KeyOnlyFilter,
-  MultiRowRangeFilter,
   PageFilter,
-  PrefixFilter,
   QualifierFilter,
-  RowFilter,
-  SingleColumnValueFilter,
-  SkipFilter,
-  ValueFilter,
-  type CellView,
   type EmbeddedTable,
-  type Filter,
-  type Result,
   type ScanOptions,
   type Snapshot,
 } from '../../../../src/entries/index.js'
+import { cellsOf } from '../../../helpers/cells-of.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_129)
 
 const columns = Array.from({ length: 12 }, (_, i) => `f:${'c'.repeat(1 + (i % 3))}${i}`)
-
-/** The cells of results, with their timestamps. */
-function cellsOf(results: Iterable<Result>): string {
-  const cells = [...results].flatMap((result) => result.cells())
-  const parts = ({ row, family, qualifier, timestamp, value }: (typeof cells)[number]) =>
-    [row, family, qualifier, timestamp, value].join(' ')
-  return cells.map(parts).join('\n')
-}
 
 /** The ways to read the same cells: the second and the third by cells, the others by rows. */
 function allWays(table: EmbeddedTable, options: ScanOptions): string[] {
@@ -140,57 +119,6 @@ void t.test('a snapshot sees of a row only what was there, also in a plain row',
   t.same(shown({ snapshot }), [1, 1, 1])
   t.same(shown({}), [1, 2, 1])
   snapshot.close()
-  await test.close()
-})
-
-/** Filters that judge rows, cells, or both. */
-const filters: Readonly<Record<string, () => Filter>> = {
-  page: () => new PageFilter(7),
-  prefix: () => new PrefixFilter('r1'),
-  stop: () => new InclusiveStopFilter('r3'),
-  row: () => new RowFilter('GREATER', 'r2'),
-  ranges: () => new MultiRowRangeFilter([{ start: 'r12', stop: 'r14' }, { start: 'r4' }]),
-  keys: () => new KeyOnlyFilter(),
-  firstKey: () => new FirstKeyOnlyFilter(),
-  qualifier: () => new QualifierFilter('EQUAL', 'b'),
-  value: () => new ValueFilter('EQUAL', '3'),
-  column: () => new SingleColumnValueFilter({ column: 'f:a', operator: 'LESS', value: '2' }),
-  skip: () => new SkipFilter(new ValueFilter('NOT_EQUAL', '3')),
-  all: () => new FilterList('MUST_PASS_ALL', [new PrefixFilter('r1'), new PageFilter(3)]),
-  both: () =>
-    new FilterList('MUST_PASS_ALL', [new PrefixFilter('r1'), new ValueFilter('EQUAL', '3')]),
-  list: () => new FilterList('MUST_PASS_ONE', [new PrefixFilter('r1'), new PageFilter(2)]),
-  own: () =>
-    new (class extends PageFilter {
-      override filterCell(cell: CellView): FilterCode {
-        return cell.copyQualifier().toString() === 'a' ? FilterCode.skip : FilterCode.include
-      }
-    })(5),
-}
-
-void t.test('filters answer for plain rows as for cells in memory', async (t) => {
-  const test = await TestDatabase.open({ options: { blockCacheBytesMax: 1 << 20 } })
-  const table = await test.database.createTable('t', { families: { f: {}, g: {} } })
-  for (let i = 0; i < 50; i++) {
-    const cells = { 'f:a': `${i % 4}`, 'f:b': `${i % 7}`, 'f:c': 'c', 'g:b': `${i}` }
-    table.putSync({ row: `r${i}`, cells })
-  }
-  const answers = (): string[] => {
-    return Object.entries(filters).flatMap(([name, make]) => {
-      return [false, true].flatMap((reversed) => {
-        const scans = [{}, { columns: ['f'] }, { columns: ['f:a', 'f:b'] }, { batch: 2 }]
-        return scans.map((options) => {
-          const cut = 'batch' in options && make().hasFilterRow ? {} : options
-          const found = cellsOf(table.scanSync({ ...cut, filter: make(), reversed }))
-          return `${name} ${JSON.stringify(options)} ${String(reversed)}\n${found}`
-        })
-      })
-    })
-  }
-  const inMemory = answers()
-  await test.flush()
-  const inBlocks = answers()
-  inMemory.forEach((answer, i) => t.equal(inBlocks[i], answer))
   await test.close()
 })
 
