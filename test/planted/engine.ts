@@ -22,7 +22,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'recovery only syncs what a failed sync may have lost',
     file: 'src/storage/wal/recover-log.ts',
-    find: 'if (scan.unsyncedFrom < scan.validLength) rewrite(fileSystem, file, scan)',
+    find: 'if (!readOnly) rewrite(file, from, validLength)',
     replace: '',
     tests: ['test/unit/storage/record/failed-sync.test.ts'],
   },

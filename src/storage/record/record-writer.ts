@@ -28,6 +28,7 @@
 import { assert } from '../../base/assert.js'
 import { writeUint64LE } from '../../base/bytes.js'
 import { CellarError, closedError, ErrorCode } from '../../base/errors.js'
+import { quietly } from '../fs/quietly.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { temporarySuffix } from '../fs/whole-file.js'
 import { writeFailedSync } from './failed-sync.js'
@@ -295,11 +296,12 @@ export class RecordWriter {
     this.failure = error
     // Nobody reads a file that was never renamed.
     if (this.path.endsWith(temporarySuffix)) return
-    try {
+    // The process may have no other descriptor left for the statement.
+    quietly(() => this.witness.closeSync())
+    // Without the statement the next open refuses missing bytes, until the machine has stopped.
+    quietly(() => {
       writeFailedSync(this.fileSystem, this.path, this.header.databaseId, this.syncedLength)
-    } catch {
-      // Without the statement the next open refuses missing bytes, until the machine has stopped.
-    }
+    })
   }
 
   /**

@@ -5,8 +5,9 @@
  * nothing. It follows the chain of headers to the end of the accepted prefix, and judges whether
  * damage there can be a torn tail (`log-chain.ts`). All other damage is `ERR_CORRUPTION`.
  * 2. {@link replayLog} replays the accepted prefix, so the history never has a hole. Then it
- * removes the bytes after the prefix and the obsolete segments, and syncs the kept ones. Data that
- * users read from now on cannot disappear any more.
+ * removes the bytes after the prefix and the obsolete segments. In the kept segments it writes the
+ * bytes again that nothing proves to be durable, and syncs them. Data that users read from now on
+ * cannot disappear any more.
  *
  * A crash within step 2 leaves a log that recovers to the same prefix: later segments are removed
  * from the newest on, and each removal is durable before the next.
@@ -14,11 +15,11 @@
  * Memory: one segment at a time. Each segment is read twice.
  */
 
-import { corruption } from '../../base/errors.js'
+import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import { readVarint, varintLength } from '../../base/varint.js'
 import type { File, FileSystem } from '../fs/types.js'
-import { readWholeFileSync } from '../fs/whole-file.js'
-import { fileOfFailedSync } from '../record/failed-sync.js'
+import { quietly } from '../fs/quietly.js'
+import { fileOfFailedSync, writeFailedSync } from '../record/failed-sync.js'
 import {
   decodeFileHeader,
   fileHeaderBytes,
@@ -26,7 +27,7 @@ import {
   type RecordFileHeader,
   type RecordFilePredecessor,
 } from '../record/file-header.js'
-import { scanRecordsSync, type RecordScan } from '../record/record-scan.js'
+import { scanRecordsSync } from '../record/record-scan.js'
 import {
   firstNeeded,
   judgeChain,
@@ -62,6 +63,8 @@ export interface InspectLogOptions extends ChainRules {
   readonly checkMutation?: CheckMutation
   /** Largest total of bytes of obsolete segments that are kept, the newest first. Default: 0. */
   readonly retainedBytesMax?: number
+  /** Whether nothing is to survive: the file system keeps all changes in memory. Default: false. */
+  readonly readOnly?: boolean
 }
 
 /** Options of {@link recoverLog}. */
@@ -298,15 +301,9 @@ function repair(
     fileSystem.unlinkSync(dropped[i].path)
     fileSystem.syncDirectorySync(directory)
   }
-  for (const { path, scan } of kept) {
-    const file = fileSystem.openSync(path, 'write')
-    try {
-      if (scan.validLength < scan.fileLength) file.truncateSync(scan.validLength)
-      if (scan.unsyncedFrom < scan.validLength) rewrite(fileSystem, file, scan)
-      file.syncSync()
-    } finally {
-      file.closeSync()
-    }
+  for (const [i, segment] of kept.entries()) {
+    const later = [...kept.slice(i + 1), ...dropped]
+    makeDurable(options, segment, options.closed !== undefined || hasProof(later))
   }
   for (const fileNumber of obsolete) {
     fileSystem.unlinkSync(fileSystem.join(directory, segmentName(fileNumber)))
@@ -319,12 +316,50 @@ function repair(
   fileSystem.syncDirectorySync(directory)
 }
 
+/** Whether one of the segments says that all older ones are durable. */
+function hasProof(segments: readonly ScannedSegment[]): boolean {
+  return segments.some(({ scan }) => scan.predecessorsSyncedKnown)
+}
+
 /**
- * Writes the bytes again that a failed sync may have lost. The system may take them for stored, and
- * no sync would store them.
+ * Cuts a segment behind its valid prefix and makes the prefix durable. `isProven`: it is, unless a
+ * statement of a failed sync says otherwise.
  */
-function rewrite(fileSystem: FileSystem, file: File, scan: RecordScan): void {
-  const { unsyncedFrom, validLength } = scan
-  const bytes = readWholeFileSync(fileSystem, file.path).subarray(unsyncedFrom, validLength)
-  file.writeSync(bytes, 0, bytes.length, unsyncedFrom)
+function makeDurable(options: InspectLogOptions, segment: ScannedSegment, isProven: boolean): void {
+  const { fileSystem, databaseId, readOnly = false } = options
+  const { path, scan } = segment
+  const { validLength, fileLength, syncedLengthKnown, unsyncedFrom } = scan
+  const file = fileSystem.openSync(path, 'write')
+  const unproven = isProven ? validLength : syncedLengthKnown
+  const from = unsyncedFrom < Infinity ? unsyncedFrom : unproven
+  try {
+    if (validLength < fileLength) file.truncateSync(validLength)
+    if (!readOnly) rewrite(file, from, validLength)
+    try {
+      file.syncSync()
+    } catch (error) {
+      // As when a sync of the writer fails: the next open must not take lost bytes for harm.
+      quietly(() => writeFailedSync(fileSystem, path, databaseId, from))
+      throw error
+    }
+  } finally {
+    file.closeSync()
+  }
+}
+
+const rewrittenBytesMax = 1024 * 1024
+
+/**
+ * Writes the bytes of `[from, end)` again. An earlier sync of them may have failed: then the system
+ * may take them for stored, and no sync would store them.
+ */
+function rewrite(file: File, from: number, end: number): void {
+  const bytes = Buffer.allocUnsafeSlow(Math.max(0, Math.min(rewrittenBytesMax, end - from)))
+  for (let at = from; at < end; at += bytes.length) {
+    const length = Math.min(bytes.length, end - at)
+    if (file.readSync(bytes, 0, length, at) < length) {
+      throw new CellarError(ErrorCode.io, `${file.path} became shorter while it was recovered`)
+    }
+    file.writeSync(bytes, 0, length, at)
+  }
 }

@@ -38,7 +38,7 @@ export interface Evidence {
   readonly flushedSequence: number
 }
 
-const asOpen = { recovery: 'tornTail', logRetentionBytes: Infinity } as const
+const asOpen = { recovery: 'tornTail', logRetentionBytes: Infinity, readOnly: true } as const
 
 /**
  * Reads manifest, closing statement and log of a view. `ERR_NOT_A_DATABASE` if there is none of

@@ -74,15 +74,17 @@ export function judgeLog(
   fileSystem: FileSystem,
   directory: string,
   content: DirectoryContent,
-  { recovery, logRetentionBytes }: Pick<ResolvedOptions, 'recovery' | 'logRetentionBytes'>,
+  options: Pick<ResolvedOptions, 'recovery' | 'logRetentionBytes' | 'readOnly'>,
 ): InspectedDirectory {
   const { state, sameRun, closed, segmentNoted } = content
+  const { recovery, logRetentionBytes, readOnly } = options
   const log = inspectLog({
     fileSystem,
     directory,
     databaseId: content.databaseId!,
     fileNumberFloor: state.logFileNumberFloor,
     retainedBytesMax: logRetentionBytes,
+    readOnly,
     sequenceFlushed: sequenceFlushedOf(state),
     sameRun,
     closed,
