@@ -1,5 +1,6 @@
 /** The exit codes of the command, which scripts may rely on. */
 import { CellarError } from '../api/index.js'
+import { systemCode } from '../storage/fs/errors.js'
 
 /** Exit codes by situation. */
 export const ExitCode = {
@@ -55,7 +56,8 @@ const systemCodes = new Set([
 /** The exit code of an error that ends a verb. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CellarError) return byErrorCode[error.code] ?? ExitCode.problems
-  const { code, syscall } = error as NodeJS.ErrnoException
+  const { syscall } = error as NodeJS.ErrnoException
+  const code = systemCode(error)
   if (code !== undefined && systemCodes.has(code)) return ExitCode.system
   // A file that the caller names and that the system refuses.
   return syscall === undefined ? ExitCode.problems : ExitCode.usage

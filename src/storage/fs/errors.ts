@@ -4,6 +4,7 @@
  * The message names the operation, the path, the system's code and, where known, a remedy. The
  * system error is the `cause`.
  */
+import { constants } from 'node:os'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 
 /** Descriptions of the system codes that this layer raises itself. */
@@ -32,10 +33,22 @@ const hints: Readonly<Record<string, string>> = {
   ERR_ACCESS_DENIED: "grant access with Node's --allow-fs-read and --allow-fs-write",
 }
 
-/** The `code` of a system error, or undefined if the value has none. */
+const namesByNumber = new Map(
+  Object.entries(constants.errno).map(([name, number]) => [number, name] as const),
+)
+
+/**
+ * The name of a system error, such as `ENOSPC`, or undefined if the value has none. Node's `code`
+ * is no name for errors that libuv does not know, such as EDQUOT and ESTALE: it is `UNKNOWN` or
+ * `Unknown system error -122`. These are named by their number.
+ */
 export function systemCode(cause: unknown): string | undefined {
   if (typeof cause !== 'object' || cause === null || !('code' in cause)) return undefined
-  return typeof cause.code === 'string' ? cause.code : undefined
+  const { code } = cause
+  if (typeof code !== 'string') return undefined
+  const isNamed = code !== 'UNKNOWN' && !code.startsWith('Unknown system error')
+  if (isNamed || !('errno' in cause) || typeof cause.errno !== 'number') return code
+  return namesByNumber.get(-cause.errno) ?? code
 }
 
 /** Codes of systems that have no memory or no descriptor for a call. */

@@ -4,6 +4,7 @@
  * @runs long
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { exitCodeOf } from '../../../src/cli/exit-codes.js'
@@ -142,6 +143,12 @@ void t.test('files that the system refuses, and names that there are not', (t) =
   }
   for (const code of ['EACCES', 'EPERM', 'EROFS', 'EMFILE', 'ENOSPC']) {
     t.equal(exitCodeOf(refused(code)), 5, code)
+  }
+  const { EDQUOT } = constants.errno as Partial<typeof constants.errno>
+  if (EDQUOT !== undefined) {
+    // Node has no name for it.
+    const unnamed = Object.assign(refused('UNKNOWN'), { errno: -EDQUOT })
+    t.equal(exitCodeOf(unnamed), 5, 'EDQUOT')
   }
   for (const code of ['ENOENT', 'EISDIR']) t.equal(exitCodeOf(refused(code)), 2, code)
   for (const code of [

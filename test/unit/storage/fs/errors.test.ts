@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import t from 'tap'
 import { fileError, syntheticError, systemCode } from '../../../../src/storage/fs/errors.js'
 
@@ -26,4 +27,20 @@ void t.test('a sync that the permission model forbids is an error, not a success
   for (const operation of ['sync', 'syncDirectory']) {
     t.match(fileError(operation, '/a', denied), { code: 'ERR_IO', message: 'forbids fsync' })
   }
+})
+
+const { EDQUOT = 0, ESTALE = 0 } = constants.errno as Partial<typeof constants.errno>
+const hasNumbers = EDQUOT > 0 && ESTALE > 0
+void t.test('errors that Node has no name for are named', { skip: !hasNumbers }, async (t) => {
+  // As Node 20 to 26 make them: of calls that it has moved to C++, and of all others.
+  const unnamed = (errno: number, code = `Unknown system error -${errno}`): Error => {
+    return Object.assign(new Error(`${code}, write`), { code, errno: -errno, syscall: 'write' })
+  }
+  for (const cause of [unnamed(EDQUOT), unnamed(EDQUOT, 'UNKNOWN')]) {
+    const message = 'write of /a failed: EDQUOT; raise the quota'
+    t.match(fileError('write', '/a', cause), { code: 'ERR_NO_SPACE', message, cause })
+  }
+  t.match(fileError('read', '/a', unnamed(ESTALE)), { code: 'ERR_IO', message: 'failed: ESTALE' })
+  t.equal(systemCode({ code: 'UNKNOWN', errno: -4094 }), 'UNKNOWN', 'of Windows')
+  t.equal(systemCode({ code: 'UNKNOWN' }), 'UNKNOWN')
 })
