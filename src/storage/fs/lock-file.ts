@@ -18,7 +18,7 @@
 import * as nodeFs from 'node:fs'
 import { join } from 'node:path'
 import { systemCode } from './errors.js'
-import { parseOwner, readText, type LockOwner } from './lock-owner.js'
+import { parseOwner, readText, readTextOrThrow, type LockOwner } from './lock-owner.js'
 
 /** Name of the file that says who holds a directory. */
 export const lockFileName = 'LOCK'
@@ -98,7 +98,7 @@ export async function takeLockFile(
   writeDraft(draft, text)
   try {
     for (let i = 0; i < attemptsMax; i++) {
-      if (await attempt(directory, draft, host)) return readOwn(directory, id)
+      if (await attempt(directory, draft, host)) return ownEntry(directory, id, text)
     }
     throw new HeldElsewhere(undefined, 'unknown')
   } finally {
@@ -227,19 +227,30 @@ async function readEntry(path: string): Promise<LockEntry | undefined> {
   return entry
 }
 
+/**
+ * Looks at a description; undefined if there is no file. Throws the error of the system for a file
+ * that cannot be read: it may be that of a living owner, and is not damaged.
+ */
 function lookAt(path: string): LockEntry | undefined {
   const stat = nodeFs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
   if (stat === undefined) return undefined
-  const text = readText(path) ?? ''
+  let text = ''
+  try {
+    if (stat.isFile()) text = readTextOrThrow(path)
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined
+    throw error
+  }
   const owner = parseOwner(text)
   const id = owner?.id ?? `damaged-${stat.ino}-${stat.mtimeNs}`
   return { id, inode: stat.ino, text, owner }
 }
 
-function readOwn(directory: string, id: string): LockEntry {
-  const entry = lookAt(join(directory, lockFileName))
-  if (entry !== undefined) return entry
-  return { id, inode: 0n, text: '', owner: undefined }
+/** `LOCK` after it got the description `text`. */
+function ownEntry(directory: string, id: string, text: string): LockEntry {
+  const path = join(directory, lockFileName)
+  const stat = nodeFs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
+  return { id, inode: stat?.ino ?? 0n, text, owner: parseOwner(text) }
 }
 
 /**

@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
 import { systemRandomBytes } from '../../base/random-bytes.js'
 import { systemCode } from './errors.js'
+import { quietly } from './quietly.js'
 
 /** The holder of a directory, or an opener that wants to be. Stored in the file as JSON. */
 export interface LockOwner {
@@ -103,19 +104,21 @@ const textBytesMax = 4096
 
 /** The beginning of a small text file, or undefined if it cannot be read. */
 export function readText(path: string): string | undefined {
-  const flags = nodeFs.constants.O_RDONLY | (nodeFs.constants.O_NOFOLLOW ?? 0)
-  let descriptor: number
   try {
-    descriptor = nodeFs.openSync(path, flags | (nodeFs.constants.O_NONBLOCK ?? 0))
+    return readTextOrThrow(path)
   } catch {
     return undefined
   }
+}
+
+/** The beginning of a small text file. Throws the error of the system if it cannot be read. */
+export function readTextOrThrow(path: string): string {
+  const flags = nodeFs.constants.O_RDONLY | (nodeFs.constants.O_NOFOLLOW ?? 0)
+  const descriptor = nodeFs.openSync(path, flags | (nodeFs.constants.O_NONBLOCK ?? 0))
   try {
     const buffer = Buffer.alloc(textBytesMax)
     return buffer.toString('utf8', 0, nodeFs.readSync(descriptor, buffer, 0, buffer.length, 0))
-  } catch {
-    return undefined
   } finally {
-    nodeFs.closeSync(descriptor)
+    quietly(() => nodeFs.closeSync(descriptor))
   }
 }

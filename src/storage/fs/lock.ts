@@ -26,6 +26,7 @@ import {
 } from './lock-file.js'
 import { describeSelf, parseOwner, processState, readText, type LockOwner } from './lock-owner.js'
 import { askSocket, LockSocket, type SocketAnswer } from './lock-socket.js'
+import { quietly } from './quietly.js'
 import type { DirectoryLock } from './types.js'
 
 /**
@@ -156,15 +157,19 @@ class LockAttempt {
     const self = describeSelf(binding.inode, useSocket)
     const socketPath = socketPathOf(path, self.id)
     const socket = useSocket ? await LockSocket.listen(socketPath) : undefined
+    let entry: LockEntry | undefined
     try {
       const own: LockOwner = { ...self, socket: socket !== undefined }
-      const entry = await this.take(own)
+      entry = await this.take(own)
       await removeLeftovers(path, own.id, (id, owner) => this.isDead(own, id, owner))
       // An earlier owner may have removed the new socket as a leftover before this opener
       // listened.
       if (socket === undefined || (await socket.ask()) === 'alive') return { entry, socket }
       dropLockFile(path, entry)
     } catch (error) {
+      // Else the file would exclude other processes for as long as this one lives.
+      const taken = entry
+      if (taken !== undefined) quietly(() => dropLockFile(path, taken))
       await socket?.close()
       throw error
     }
