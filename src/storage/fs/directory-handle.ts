@@ -11,6 +11,7 @@ import * as nodeFs from 'node:fs'
 import { join, sep } from 'node:path'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import { fileError, syntheticError, systemCode } from './errors.js'
+import { quietly } from './quietly.js'
 
 const { O_DIRECTORY, O_RDONLY } = nodeFs.constants
 
@@ -111,7 +112,7 @@ export class DirectoryHandle {
         descriptor === undefined || !useDescriptor ? undefined : pathOf(descriptor, device, inode)
       return new DirectoryHandle({ directory, descriptorPath, device, inode }, descriptor)
     } catch (error) {
-      if (descriptor !== undefined) nodeFs.closeSync(descriptor)
+      if (descriptor !== undefined) quietly(() => nodeFs.closeSync(descriptor))
       throw fileError('lock', directory, error)
     }
   }
@@ -128,8 +129,9 @@ export class DirectoryHandle {
 
   /** Closes the descriptor. Calling it again does nothing. */
   closeSync(): void {
-    if (this.descriptor !== undefined) nodeFs.closeSync(this.descriptor)
+    const { descriptor } = this
     this.descriptor = undefined
+    if (descriptor !== undefined) quietly(() => nodeFs.closeSync(descriptor))
   }
 }
 

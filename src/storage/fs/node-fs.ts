@@ -13,6 +13,7 @@ import { checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { fileError, syntheticError, systemCode } from './errors.js'
 import { BoundPaths, type DirectoryBinding } from './directory-handle.js'
 import { lockDirectory, NodeDirectoryLock } from './lock.js'
+import { quietly } from './quietly.js'
 import type { DeviceSpace, DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
 
 /**
@@ -302,7 +303,7 @@ export class NodeFileSystem implements FileSystem {
       if (stat.isDirectory()) throw syntheticError('EISDIR')
       if (!stat.isFile()) throw new Error('not a regular file')
     } catch (error) {
-      this.system.closeSync(descriptor)
+      quietly(() => this.system.closeSync(descriptor))
       throw fileError(operation, path, error)
     }
     return new NodeFile(this.system, path, descriptor)
@@ -397,7 +398,7 @@ export class NodeFileSystem implements FileSystem {
     } catch (error) {
       if (!refusesDirectories(error, 'sync')) throw fileError('syncDirectory', directory, error)
     } finally {
-      this.system.closeSync(descriptor)
+      quietly(() => this.system.closeSync(descriptor))
     }
   }
 
@@ -409,7 +410,7 @@ export class NodeFileSystem implements FileSystem {
     } catch (error) {
       if (!refusesDirectories(error, 'sync')) throw fileError('syncDirectory', directory, error)
     } finally {
-      this.system.closeSync(descriptor)
+      quietly(() => this.system.closeSync(descriptor))
     }
   }
 

@@ -217,6 +217,24 @@ void t.test('a real failure to sync a directory is an error', async (t) => {
   }
 })
 
+void t.test('the close of a directory that fails, fails nothing', async (t) => {
+  const directory = t.testdir({})
+  let closes = 0
+  const closeSync = (descriptor: number): never => {
+    closes++
+    nodeFs.closeSync(descriptor)
+    throw syntheticError('EIO')
+  }
+  const fileSystem = system({ closeSync })
+  fileSystem.syncDirectorySync(directory)
+  await fileSystem.syncDirectory(directory)
+  const refused = { code: 'ERR_IO', cause: { code: 'EISDIR' } }
+  t.throws(() => fileSystem.openSync(directory, 'read'), refused, 'the first error stays')
+  const failed = system({ closeSync, fsyncSync: failing('ENOSPC') })
+  t.throws(() => failed.syncDirectorySync(directory), { code: 'ERR_NO_SPACE' })
+  t.equal(closes, 4)
+})
+
 void t.test('no descriptor is left open', { skip: process.platform !== 'linux' }, async (t) => {
   const directory = t.testdir({ a: 'text' })
   const count = (): number => nodeFs.readdirSync('/proc/self/fd').length
