@@ -1,4 +1,5 @@
 /** The errors of coprocessors. */
+import { messageOf } from '../../base/error-text.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 
 /**
@@ -7,8 +8,7 @@ import { CellarError, ErrorCode } from '../../base/errors.js'
  */
 export function coprocessorError(name: string, doing: string, cause: unknown): CellarError {
   if (cause instanceof CellarError && cause.code === ErrorCode.coprocessor) return cause
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  const message = `coprocessor '${name}' failed in ${doing}: ${reason}`
+  const message = `coprocessor '${name}' failed in ${doing}: ${messageOf(cause)}`
   return new CellarError(ErrorCode.coprocessor, message, { cause })
 }
 

@@ -9,6 +9,7 @@
  * Errors are returned as data, because structured cloning loses their class and code.
  */
 import { setPriority } from 'node:os'
+import { messageOf } from '../../../base/error-text.js'
 import { CellarError, type CorruptionDetail, type ErrorCode } from '../../../base/errors.js'
 import { loadChecksums } from '../../codec/checksum.js'
 import { loadCodecs, type Codecs } from '../../codec/codec.js'
@@ -110,11 +111,11 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
   } catch (error) {
     if (error instanceof JobCancelled) return { outcome: 'cancelled' }
     const known = error instanceof CellarError ? error : undefined
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     const code = known?.code as ErrorCode | undefined
     const reason = known === undefined ? error : known.cause
     const cause =
-      reason instanceof Error ? { message: reason.message, code: systemCode(reason) } : undefined
+      reason instanceof Error ? { message: messageOf(reason), code: systemCode(reason) } : undefined
     return { outcome: 'failed', code, message, corruption: known?.corruption, cause }
   }
 }

@@ -10,6 +10,8 @@ import { contents, executors, hookOf, moduleNamed, putRows, quiet, scripted } fr
 
 const failures: readonly (readonly [script: string, message: RegExp])[] = [
   ['throw', /'bad' failed in decide: thrown on purpose/],
+  ['throw a value without text', /'bad' failed in decide: an object/],
+  ['throw an error with a function as message', /'bad' failed in decide: .*on purpose/],
   ['nonsense', /decide must answer 0 \(keep\), 1 \(drop\) or 2 \(replace\), not maybe/],
   ['replace by nothing', /call setValue before/],
   ['set and keep', /answer replace after/],
@@ -138,6 +140,23 @@ if (executors().includes('worker')) {
       await database.close()
     })
   }
+}
+
+if (executors().includes('worker')) {
+  void t.test('a slow hook may take as long as the longest limit', async (t) => {
+    const options = {
+      ...quiet,
+      executor: 'worker' as const,
+      cellHookMillisecondsMax: Number.MAX_SAFE_INTEGER,
+    }
+    const database = await Database.open(t.testdir(), options)
+    const table = await database.createTable('t', { families: { f: {} } })
+    await putRows(table, 10)
+    await database.registerCoprocessor(hookOf('slow', 'slow'))
+    await database.flush()
+    t.equal(contents(table).length, 10)
+    await database.close()
+  })
 }
 
 void t.test('a flush of the background reports its hook and is tried again', async (t) => {

@@ -61,6 +61,13 @@ class ScriptedHook implements CellHook {
         return cell.copyValue().includes('x') ? drop : keep
       case 'throw':
         throw new Error('thrown on purpose')
+      case 'throw a value without text':
+        throw Object.create(null) as Error
+      case 'throw an error with a function as message':
+        throw Object.assign(new Error(), { message: () => 'on purpose' })
+      case 'slow':
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
+        return keep
       case 'nonsense':
         return 'maybe' as unknown as CellDecision
       case 'promise in decide':
