@@ -119,6 +119,35 @@ function compareEntry(block: Block, slot: number, key: Uint8Array, length: numbe
   while (i < limit && buffer[at + i] === key[i]) i++
   if (i < limit) return buffer[at + i] - key[i]
   if (rowSlot === slot || length <= keyLength) return keyLength - length || slot - rowSlot
+  return compareColumn(block, slot, key, keyLength, length)
+}
+
+/** As {@link compareEntry}, for a column entry whose row and terminator are `key[0, rowBytes)`. */
+function compareColumn(
+  block: Block,
+  slot: number,
+  key: Uint8Array,
+  rowBytes: number,
+  length: number,
+): number {
+  const { buffer, entriesEnd } = block
+  const start = entryOffset(block, slot)
+  let at = start
+  let head = buffer[at++]
+  if (head >= 0x80) {
+    head = readVarint(buffer, start, entriesEnd)
+    at += varintLength(head) - 1
+  }
+  while (buffer[at++] >= 0x80);
+  const columnBytes = head >>> 1
+  if (head < 0 || at + columnBytes > entriesEnd) throw damagedEntry(block, start)
+  const wanted = length - rowBytes
+  const limit = columnBytes < wanted ? columnBytes : wanted
+  let i = 0
+  while (i < limit && buffer[at + i] === key[rowBytes + i]) i++
+  if (i < limit) return buffer[at + i] - key[rowBytes + i]
+  // The rest of the entry's key is after the end of `key`.
+  if (limit === wanted) return 1
   reader.read(block, slot)
   return compareBytes(reader.buffer, reader.keyStart, reader.keyEnd, key, 0, length)
 }

@@ -71,6 +71,13 @@ export class Block {
   readonly firstKeyStart: number
   /** @internal The six key bytes after the common prefix of every entry, once the block is hot. */
   prefixes: Float64Array | undefined = undefined
+  /**
+   * @internal The entries from slot `knownRow` to `knownLast` are of one row, and the first one is
+   * its row entry: what {@link rowSlotOf} has found of a wide row.
+   */
+  knownRow = 0
+  /** @internal See {@link knownRow}; -1: no wide row was met. */
+  knownLast = -1
   /** @internal A view of the bytes of {@link buffer}, once a cursor has shown a column entry. */
   words: DataView | undefined = undefined
   /** @internal Saturating hit count; -1: the next use is the one that the block was loaded for. */
@@ -159,10 +166,27 @@ export function isRowEntry(block: Block, slot: number): boolean {
   return slot === 0 || (rowMarks(block, slot) & beginsRowMark) !== 0
 }
 
-/** Slot of the row entry of the row to which the entry in `slot` belongs. */
+/** Steps to a row entry from which on the block remembers them. */
+const rememberedSteps = 8
+
+/**
+ * Slot of the row entry of the row to which the entry in `slot` belongs. The way there is walked
+ * once: a search in a wide row asks for many of its entries.
+ */
 export function rowSlotOf(block: Block, slot: number): number {
+  const { buffer, entriesEnd, slotBytes, knownRow, knownLast } = block
+  if (slot <= knownLast && slot >= knownRow) return knownRow
+  const end = slot > knownLast ? Math.max(0, knownLast) : 0
   let first = slot
-  while (!isRowEntry(block, first)) first--
+  let at = entriesEnd + (slot + 1) * slotBytes - 1
+  while (first > end && ((buffer[at] >>> 6) & beginsRowMark) === 0) {
+    first--
+    at -= slotBytes
+  }
+  if (slot - first < rememberedSteps) return first === knownLast ? knownRow : first
+  if (first === knownLast) first = knownRow
+  block.knownRow = first
+  block.knownLast = slot
   return first
 }
 
