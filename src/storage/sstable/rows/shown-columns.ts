@@ -15,6 +15,9 @@ import { RowWalk } from './row-walk.js'
 const firstBytes = 4 * 1024 - wordSlackBytes
 const nextBytes = 16 * 1024 - wordSlackBytes
 
+/** Longer memory is not kept from one read to the next. */
+const keptBytesMax = 16 * 1024
+
 /** Most bytes of the two lengths before a key. */
 const lengthBytesMax = 10
 
@@ -37,9 +40,11 @@ export class ShownColumns {
     this.pool = pool
   }
 
-  /** Nothing shown so far is in use any more. */
+  /** Nothing shown so far is in use any more. Memory of a long entry is not kept for the next. */
   beginRead(): void {
     this.used = 0
+    const { memory } = this
+    if (memory !== undefined && memory.buffer.length > keptBytesMax) this.memory = undefined
   }
 
   /** What was shown so far stays in use for ever. */
