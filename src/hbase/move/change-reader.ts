@@ -26,9 +26,11 @@ export class ChangeReader {
     }
   }
 
-  /** Ends the feed. */
+  /** Ends the feed, and with it the hold on the log of the source. */
   close(): void {
+    // A feed that waits ends by the signal, one that has yielded only by its return.
     this.#abort.abort()
+    this.#feed.return().catch(() => undefined)
   }
 
   #ask(): Promise<IteratorResult<Change, void>> {
