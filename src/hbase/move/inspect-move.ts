@@ -5,6 +5,7 @@ import {
   type Database,
   type FamilyOptions,
 } from '../../api/index.js'
+import { checkAborted } from '../../base/errors.js'
 import { moveOptions, type MoveOptions } from './options.js'
 import { sourceCells } from './source-cells.js'
 
@@ -23,7 +24,7 @@ export interface MoveInspection {
 
 /**
  * Says what a move of the tables would meet, and writes nothing. `ERR_INVALID_ARGUMENT`;
- * `ERR_TABLE_NOT_FOUND` of the source; errors of reads of either database.
+ * `ERR_TABLE_NOT_FOUND` of the source; `ERR_ABORTED`; errors of reads of either database.
  */
 export async function inspectMove(
   source: Database,
@@ -32,7 +33,7 @@ export async function inspectMove(
 ): Promise<MoveInspection> {
   checkDatabase(source, 'inspectMove')
   checkDatabase(target, 'inspectMove')
-  const { tables: given, stateTable } = moveOptions.read(options)
+  const { tables: given, stateTable, signal } = moveOptions.read(options)
   const names = given ?? (await source.admin.listTableNames()).filter((name) => name !== stateTable)
   const obstacles: string[] = []
   const notes: string[] = []
@@ -51,7 +52,7 @@ export async function inspectMove(
     if (await lacksNamespace(target, name)) {
       obstacles.push(`the target lacks the namespace of table '${name}'`)
     }
-    obstacles.push(...(await largeCells(source, target, name)))
+    obstacles.push(...(await largeCells(source, target, name, signal)))
     if (coprocessors.length > 0) notes.push(`the coprocessors of table '${name}' stay behind`)
     if (await hasRows(target, name)) obstacles.push(`table '${name}' of the target has rows`)
   }
@@ -83,10 +84,16 @@ async function lacksNamespace({ admin }: Database, name: string): Promise<boolea
 }
 
 /** The number of cells that the target refuses, in words. Reads the table only if there can be. */
-async function largeCells(source: Database, target: Database, name: string): Promise<string[]> {
+async function largeCells(
+  source: Database,
+  target: Database,
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
   if (source.cellBytesMax <= target.cellBytesMax) return []
   let count = 0
   for await (const { row, family, qualifier, value } of sourceCells(source, name, {})) {
+    checkAborted('inspectMove', signal)
     const bytes = row.length + family.length + qualifier.length + value.length + cellFrameBytes
     if (bytes > target.cellBytesMax) count++
   }

@@ -250,8 +250,7 @@ class Mover {
       })
       this.#written += exported.cells
       if (exported.cells > 0) files.push({ table, directory: exported.directory })
-      const { onProgress } = this.#settings
-      onProgress?.({ phase: 'copying', cells: this.#written })
+      this.#settings.onProgress?.({ phase: 'copying', cells: this.#written })
     }
     if (files.length > 0) await load(files)
     const all = Object.fromEntries(tables.map((table) => [table, 'all']))
@@ -347,6 +346,7 @@ class Mover {
     rows: readonly Buffer[] | undefined,
   ): AsyncGenerator<Difference, void> {
     const count = (cells: number): void => {
+      checkAborted('moveDatabase', this.#settings.signal)
       this.#comparedRows++
       this.#comparedCells += cells
     }
