@@ -80,7 +80,8 @@ export async function openEngine(
 function prepareDirectory(fileSystem: FileSystem, directory: string, create: boolean): void {
   const found = fileSystem.statSync(directory)
   if (found !== undefined) {
-    if (found.kind === 'directory' || isListable(fileSystem, directory)) return
+    if (found.kind === 'directory') return makeDurableDirectory(fileSystem, directory)
+    if (isListable(fileSystem, directory)) return
     throw new CellarError(ErrorCode.notADatabase, `${directory} is not a directory`)
   }
   if (!create) {
