@@ -75,6 +75,16 @@ export async function copyFile(
   }
 }
 
+/** Makes the bytes of a file durable that another program may have written and not synced. */
+export async function syncFile(fileSystem: FileSystem, path: string): Promise<void> {
+  const file = fileSystem.openSync(path, 'read')
+  try {
+    await file.sync()
+  } finally {
+    quietly(() => file.closeSync())
+  }
+}
+
 async function copyBytes(source: File, target: File, check?: () => void): Promise<void> {
   const size = source.sizeSync()
   const chunk = Buffer.allocUnsafeSlow(Math.min(size, chunkBytes))

@@ -7,7 +7,8 @@
  *
  * 1. The marker is written, if there is none: from then on the directory is a backup.
  * 2. Files that are not there yet get a second name, or are copied where there are no hard links.
- *    Files that are there are kept if they are the same by identity, or else byte for byte.
+ *    Files that are there are kept if they are the same by identity, or else byte for byte; then
+ *    they are synced, because a backup that was killed may have copied them.
  * 3. The marker notes of which files the copies are; this also syncs the names of the files. Then
  *    a manifest with a higher number is published: in that moment the backup becomes the new one.
  * 4. What only earlier backups needed is removed.
@@ -23,7 +24,7 @@
 import { checkSignal } from '../../../base/arguments.js'
 import { CellarError, checkAborted, ErrorCode } from '../../../base/errors.js'
 import { callback, checked, declareOptions, type OptionsOf } from '../../../base/options.js'
-import { linkOrCopy } from '../../fs/copy-file.js'
+import { linkOrCopy, syncFile } from '../../fs/copy-file.js'
 import type { FileSystem } from '../../fs/types.js'
 import { temporarySuffix } from '../../fs/whole-file.js'
 import {
@@ -252,6 +253,7 @@ class BackupRun {
         known && (copies.get(name) === identity || fileSystem.identitySync?.(to) === identity)
       if (isSame) return 'filesKept'
       if (await sameContent(fileSystem, from, to, () => this.check())) {
+        await syncFile(fileSystem, to)
         if (identity !== undefined) copies.set(name, identity)
         return 'filesKept'
       }

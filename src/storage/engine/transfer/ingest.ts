@@ -14,7 +14,7 @@
  * occurs before the edit, they are removed at once; after a crash, by the next open.
  */
 import { CellarError, checkAborted, ErrorCode } from '../../../base/errors.js'
-import { copyFile, linkOrCopy } from '../../fs/copy-file.js'
+import { copyFile, linkOrCopy, syncFile } from '../../fs/copy-file.js'
 import { bulkListPath, readBulkListSync, type BulkFile } from '../../job/bulk-list.js'
 import { metadataOf } from '../../job/sstable-output.js'
 import { runInSlices } from '../../job/threads/executor.js'
@@ -219,7 +219,8 @@ export class Ingest {
     const path = readers.pathOf(fileNumber)
     if (copy) await copyFile(fileSystem, from, path)
     else await linkOrCopy(fileSystem, from, path)
-    await this.syncFile(path)
+    // The program that wrote the file may not have synced it.
+    await syncFile(fileSystem, path)
     try {
       return await this.verifyFile(path, fileNumber, listed, onPart)
     } catch (error) {
@@ -258,16 +259,6 @@ export class Ingest {
       return { ...metadataOf(properties, facts), writtenAs, fromBulkWriter: true }
     } finally {
       reader.closeSync()
-    }
-  }
-
-  /** Syncs a file, because the program that wrote it may not have done so. */
-  private async syncFile(path: string): Promise<void> {
-    const file = this.engine.fileSystem.openSync(path, 'read')
-    try {
-      await file.sync()
-    } finally {
-      file.closeSync()
     }
   }
 

@@ -88,6 +88,31 @@ class SlowCopies extends SimulatedDisk {
   }
 }
 
+void t.test(`copies of a backup that was killed are durable, seed ${seed}`, async (t) => {
+  const random = randomFrom(seed)
+  for (let dieAt = 1, isWhole = false; !isWhole; dieAt++) {
+    const fileSystem = new SlowCopies()
+    const database = await open(fileSystem, 2)
+    let operations = 0
+    fileSystem.beforeOperation = () => {
+      // Not even a cleanup works any more, as after a kill.
+      if (++operations >= dieAt) throw fileError('write', '/backup', syntheticError('EIO'))
+    }
+    isWhole = await database.backup('/backup').then(
+      () => operations < dieAt,
+      () => false,
+    )
+    fileSystem.beforeOperation = undefined
+    await database.backup('/backup')
+    for (const policy of ['dropUnsynced', 'sizeWithoutData'] as const) {
+      const image = fileSystem.crash(policy, random)
+      await Database.restore('/backup', '/again', { fileSystem: image })
+      t.ok(image.statSync('/again'), `killed at operation ${dieAt}, ${policy}`)
+    }
+    await database.close()
+  }
+})
+
 void t.test('a compaction beside a backup removes no file that is to be copied', async (t) => {
   const fileSystem = new SlowCopies()
   const database = await open(fileSystem, 5)
