@@ -65,6 +65,8 @@ export const queryLengthMax = 65_536
 export const queryDepthMax = 64
 /** Maximum number of clauses of a query over all levels, and of its words, as in Lucene. */
 export const queryClausesMax = 1024
+/** Greatest factor of a score over all levels: the greatest number of 32 bits, as in Lucene. */
+export const factorMax = 3.4028234663852886e38
 
 /** Parses a query. `ERR_INVALID_ARGUMENT` with the position. */
 export function parseQuery(text: string, defaultField: string | undefined): QueryNode {
@@ -80,10 +82,12 @@ export function parseQuery(text: string, defaultField: string | undefined): Quer
 
 /** Names of the fields that a query refers to. `ERR_INVALID_ARGUMENT` as {@link parseQuery}. */
 export function queryFields(text: string, defaultField: string | undefined): Set<string> {
-  const fieldsOf = (node: QueryNode): string[] => {
-    return 'field' in node ? [node.field] : node.clauses.flatMap((clause) => fieldsOf(clause.node))
-  }
   return new Set(fieldsOf(parseQuery(text, defaultField)))
+}
+
+/** Names of the fields of a query, each as often as it occurs. */
+export function fieldsOf(node: QueryNode): string[] {
+  return 'field' in node ? [node.field] : node.clauses.flatMap((clause) => fieldsOf(clause.node))
 }
 
 /** Makes an `ERR_INVALID_ARGUMENT` for a position in a query, counted from 0. */

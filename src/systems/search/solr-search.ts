@@ -19,7 +19,8 @@ import {
   type OptionsOf,
   type SettingsOf,
 } from '../../api/index.js'
-import { queryFields } from './query-syntax.js'
+import { fieldsOf, parseQuery } from './query-syntax.js'
+import { queryText } from './query-text.js'
 import {
   changesOptions,
   reservedFields,
@@ -121,14 +122,16 @@ export class SolrSearch implements SearchBackend {
   /** See {@link SearchBackend.search}. Field values are returned as Solr has stored them. */
   async search(query: SearchQuery): Promise<SearchResult> {
     const { query: q, filters, defaultField, sort, offset, limit } = searchOptions.read(query)
-    for (const text of [q, ...filters]) {
-      // Parsing rejects Solr's other query languages, such as {!func}; these fields call them too.
-      for (const field of queryFields(text, defaultField)) {
-        if (/^_.*_$/.test(field)) throw invalidArgument(`the index has no field ${field}`)
-      }
+    // Solr gets what was parsed here: it reads some texts in another way, and has more languages.
+    const parsed = (text: string): string => {
+      const node = parseQuery(text, defaultField)
+      // A field of this form calls another language.
+      const other = fieldsOf(node).find((field) => /^_.*_$/.test(field))
+      if (other !== undefined) throw invalidArgument(`the index has no field ${other}`)
+      return queryText(node)
     }
     const form = new URLSearchParams({
-      q,
+      q: parsed(q),
       'q.op': 'OR',
       defType: 'lucene',
       fl: '*,score',
@@ -137,8 +140,7 @@ export class SolrSearch implements SearchBackend {
       rows: String(limit),
       sort: this.#sort(sort),
     })
-    if (defaultField !== undefined) form.set('df', defaultField)
-    for (const filter of filters) form.append('fq', filter)
+    for (const filter of filters) form.append('fq', parsed(filter))
     const { refusal, response } = await this.#send('select', form)
     if (refusal !== undefined) throw invalidArgument(`Solr refuses the query: ${refusal}`)
     if (response === undefined) throw serverError('Solr answers without a response')

@@ -2,7 +2,13 @@
 import { CellarError } from '../../../api/index.js'
 import { adjacentWords, foldedPrefix, wordsOf } from '../analysis.js'
 import { textTerm, termOf, type FieldKind, type FieldKinds } from '../field-kinds.js'
-import { queryClausesMax, queryError, type QueryClause, type QueryNode } from '../query-syntax.js'
+import {
+  factorMax,
+  queryClausesMax,
+  queryError,
+  type QueryClause,
+  type QueryNode,
+} from '../query-syntax.js'
 
 /** A node of the plan of a search. */
 export type PlanNode =
@@ -49,9 +55,6 @@ export interface BooleanNode {
   readonly should: readonly PlanNode[]
   readonly mustNot: readonly PlanNode[]
 }
-
-/** Greatest factor of a score over all levels: the greatest number of 32 bits, as in Lucene. */
-const factorMax = 3.4028234663852886e38
 
 /** Plans a query. `ERR_INVALID_ARGUMENT` with the position. */
 export function planQuery(node: QueryNode, kinds: FieldKinds, now: number): PlanNode {

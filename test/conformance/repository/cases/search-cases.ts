@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import {
+  queryFields,
   reservedFields,
   type SearchBackend,
   type SearchDocument,
@@ -376,6 +377,22 @@ const resultCases: readonly SearchCase[] = [
         return hits.find(({ key }) => key === 'record-a-last')!.score
       }
       assert.equal(scoreOf(some), scoreOf(all))
+    },
+  },
+  {
+    name: 'a query has the fields that its parser finds, and no others',
+    async run({ search }) {
+      const documents = [documentOf('a', { title_t: 'one', name_t: 'hidden' })]
+      await filled(search, documents)
+      await search.commit()
+      // In Lucene's own syntax ends of ranges have other escapes than phrases, so that to its
+      // parser the middle of the text names `name_t`.
+      const query =
+        'title_t:["zz\\\\" TO b] title_t:" TO zzz] name_t:/hidden/ title_t:[zzx"title_t:[zzc TO zzy]'
+      assert.deepEqual([...queryFields(query, undefined)], ['title_t'])
+      assert.equal(await found(search, query), '')
+      assert.equal(await found(search, { query: '*:*', filters: [query] }), '')
+      assert.equal(await found(search, `name_t:hidden -(${query})`), 'a')
     },
   },
   {

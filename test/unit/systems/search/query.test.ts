@@ -2,10 +2,16 @@
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { CellarError } from '../../../../src/entries/index.js'
-import { parseQuery } from '../../../../src/systems/repository/index.js'
+import { parseQuery, type QueryNode } from '../../../../src/systems/repository/index.js'
 import { wordsOf } from '../../../../src/systems/search/analysis.js'
 import { parseTime } from '../../../../src/systems/search/date-math.js'
+import { queryText } from '../../../../src/systems/search/query-text.js'
 import { lengthOf } from '../../../helpers/length.js'
+
+/** A query without the positions in its text. */
+function meaning(node: QueryNode): string {
+  return JSON.stringify(node, (name, value: unknown) => (name === 'position' ? undefined : value))
+}
 
 void t.test('errors say where', (t) => {
   for (const [query, position] of [
@@ -54,24 +60,35 @@ void t.test('trees', (t) => {
   t.end()
 })
 
-void t.test('random queries either parse or are refused', (t) => {
-  const seed = Number(process.env['CELLAR_SEED'] ?? 1617)
-  t.comment(`seed ${seed}`)
-  const random = seededRandom(seed)
-  const parts = ['a', 'f:', '"', '(', ')', '[', ']', '{', '}', ' ', ' TO ', '*', '\\', '^2', '~']
-  parts.push('+', '-', '!', '&&', '||', ' AND ', ' OR ', 'NOT ', ':', '/', '\ud800', 'é', '\\u00')
-  for (let round = 0; round < lengthOf('CELLAR_SEARCH_QUERIES', 5000, 100_000); round++) {
-    const length = 1 + Math.floor(random() * 12)
-    const query = Array.from({ length }, () => parts[Math.floor(random() * parts.length)]).join('')
-    try {
-      parseQuery(query, 'f')
-    } catch (error) {
-      if (error instanceof CellarError && error.code === 'ERR_INVALID_ARGUMENT') continue
-      t.fail(`${JSON.stringify(query)}: ${String(error)}`)
+void t.test(
+  'random queries either parse or are refused, and have a text of the same meaning',
+  (t) => {
+    const seed = Number(process.env['CELLAR_SEED'] ?? 1617)
+    t.comment(`seed ${seed}`)
+    const random = seededRandom(seed)
+    const parts = ['a', 'f:', '"', '(', ')', '[', ']', '{', '}', ' ', ' TO ', '*', '\\', '^2', '~']
+    parts.push('+', '-', '!', '&&', '||', ' AND ', ' OR ', 'NOT ', ':', '/', '\ud800', 'é', '\\u00')
+    for (let round = 0; round < lengthOf('CELLAR_SEARCH_QUERIES', 5000, 100_000); round++) {
+      const length = 1 + Math.floor(random() * 12)
+      const query = Array.from({ length }, () => parts[Math.floor(random() * parts.length)]).join(
+        '',
+      )
+      let node: QueryNode
+      try {
+        node = parseQuery(query, 'f')
+      } catch (error) {
+        if (error instanceof CellarError && error.code === 'ERR_INVALID_ARGUMENT') continue
+        t.fail(`${JSON.stringify(query)}: ${String(error)}`)
+        continue
+      }
+      const text = queryText(node)
+      const again = parseQuery(text, undefined)
+      if (meaning(again) !== meaning(node)) t.fail(`${JSON.stringify(query)} becomes ${text}`)
+      if (!/^[\w\p{L} .:*"^+\-()[\]{}\\]*$/u.test(text)) t.fail(`${text} has other characters`)
     }
-  }
-  t.end()
-})
+    t.end()
+  },
+)
 
 void t.test('words', (t) => {
   t.same(wordsOf("Don't STOP, it's 3.14 or 1,000. foo_bar foo-bar x.y 'q'"), [

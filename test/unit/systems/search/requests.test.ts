@@ -95,8 +95,38 @@ void t.test('a search is a form, and its answer is documents', async (t) => {
   const fields = { name_t: ['x'], many_l_mv: ['1', '2'] }
   t.same(found, { total: 7, hits: [{ key: 'a', score: 0.5, fields }] })
   const form = Object.fromEntries(new URLSearchParams(requests[0].body))
-  t.match(form, { q: 'a', fq: 'x_s:b', df: 'name_t', sort: 'n_l desc, lily.key asc', rows: '2' })
-  t.equal(form['start'], '3')
+  const q = 'name_t:a'
+  t.match(form, { q, fq: 'x_s:b', sort: 'n_l desc, lily.key asc', rows: '2', start: '3' })
+  t.notOk('df' in form, 'every term names its field')
+})
+
+void t.test('Solr gets what was parsed, not a text that it may read in another way', async (t) => {
+  const response = { numFound: 0, docs: [] }
+  const { search, requests } = await scripted(
+    t,
+    Array.from({ length: 9 }, () => ({ status: 200, body: { response } })),
+  )
+  for (const [query, sent] of [
+    // To Solr a text in quotation marks ends elsewhere within a range.
+    [
+      '["a\\\\" TO b] " TO z] s:c [x"',
+      'name_t:["a\\u005c" TO "b"] name_t:"\\u0020TO\\u0020z\\u005d\\u0020s\\u003ac\\u0020\\u005bx"',
+    ],
+    ['[a TO b\\]s:c]', 'name_t:["a" TO "b\\u005ds\\u003ac"]'],
+    ['a\u00a0b', 'name_t:a name_t:b'],
+    ['+x_s:a -(b c*)^2 \\AND', '+x_s:a -(name_t:b name_t:c*)^2 name_t:\\u0041\\u004e\\u0044'],
+    ['*:* AND x_s:* AND NOT x_s:é', '+*:* +x_s:* -x_s:é'],
+    ['x_s:{* TO "z z"]^0.5', 'x_s:{* TO "z\\u0020z"]^0.5'],
+    ['x\\ s:"\\"😀"', 'x\\u0020s:"\\u0022\\ud83d\\ude00"'],
+    ['a^100000000000000000000000', 'name_t:a^99999999999999991611392'],
+  ]) {
+    await search.search({ query, filters: [query], defaultField: 'name_t' })
+    const form = new URLSearchParams(requests.at(-1)!.body)
+    t.same([form.get('q'), form.get('fq')], [sent, sent], query)
+  }
+  const query = `a^1${'0'.repeat(39)}`
+  const code = 'ERR_INVALID_ARGUMENT'
+  await t.rejects(search.search({ query, defaultField: 'name_t' }), { code, message: /factors/ })
 })
 
 void t.test('hostile queries and orders are not sent', async (t) => {
