@@ -6,9 +6,12 @@ import type { RepositoryManager } from '../index.js'
 import { areTexts, hasMembers, storedJson } from '../stored-cells.js'
 import type { Principal } from '../../../http/access.js'
 
-/** The stored bindings: the ids of each name, and the ordinal of the last field type examined. */
+/** The stored bindings: the ids of each name, and which field types were examined. */
 interface StoredNames {
+  /** The ordinal of the last field type examined. */
   readonly through: number
+  /** Ordinals before it whose field types were not known yet; absent if there are none. */
+  readonly missed?: readonly number[] | undefined
   readonly names: Readonly<Record<string, readonly string[]>>
 }
 
@@ -24,6 +27,8 @@ export class FieldNames {
   readonly #manager: RepositoryManager
   readonly #ids = new Map<string, Set<string>>()
   #through = 0
+  /** Ordinals up to `#through` of types of another manager that are not read yet. */
+  readonly #missed = new Set<number>()
   #isSaved = true
   #last: Promise<unknown> = Promise.resolve()
 
@@ -58,10 +63,10 @@ export class FieldNames {
 
   /** Ids of the field types that a name in a rule means; an id means itself. */
   idsOf(name: string): ReadonlySet<string> {
+    // A field type may be newer than the request.
+    this.#bindNewFields()
     if (!uuid.test(name)) return this.#ids.get(name) ?? none
-    return this.#manager.types.listFieldTypes().some(({ id }) => id === name)
-      ? new Set([name])
-      : none
+    return this.#manager.types.schema.hasFieldId(name) ? new Set([name]) : none
   }
 
   /** The id of the field type that has a name now. */
@@ -76,17 +81,19 @@ export class FieldNames {
     const stored = storedJson(found, column, 'the fields in the rules of principals', areNames)
     for (const [name, ids] of Object.entries(stored?.names ?? {})) this.#ids.set(name, new Set(ids))
     this.#through = stored?.through ?? 0
+    for (const ordinal of stored?.missed ?? []) this.#missed.add(ordinal)
     return this
   }
 
   /** A new field type is bound to the names that match when it is first seen. */
   #bindNewFields(): void {
     const { schema } = this.#manager.types
-    for (; this.#through < schema.ordinalMax; this.#through++) {
-      const field = schema.fieldAt(this.#through + 1)
-      if (field !== undefined) {
-        for (const [name, ids] of this.#ids) if (means(name, field.name)) ids.add(field.id)
-      }
+    while (this.#through < schema.ordinalMax) this.#missed.add(++this.#through)
+    for (const ordinal of this.#missed) {
+      const field = schema.fieldAt(ordinal)
+      if (field === undefined) continue
+      for (const [name, ids] of this.#ids) if (means(name, field.name)) ids.add(field.id)
+      this.#missed.delete(ordinal)
       this.#isSaved = false
     }
   }
@@ -94,7 +101,8 @@ export class FieldNames {
   async #save(): Promise<void> {
     if (this.#isSaved) return
     const names = Object.fromEntries([...this.#ids].map(([name, ids]) => [name, [...ids]]))
-    const stored: StoredNames = { through: this.#through, names }
+    const missed = this.#missed.size === 0 ? undefined : [...this.#missed]
+    const stored: StoredNames = { through: this.#through, missed, names }
     this.#isSaved = true
     try {
       const { database, tablePrefix } = this.#manager.parts
@@ -109,7 +117,9 @@ export class FieldNames {
 
 function areNames(value: unknown): value is StoredNames {
   if (!hasMembers(value, { names: 'object', through: 'number' })) return false
-  return Object.values((value as StoredNames).names).every(areTexts)
+  const { names, missed = [] } = value as StoredNames
+  const areNumbers = Array.isArray(missed) && missed.every(Number.isSafeInteger)
+  return areNumbers && Object.values(names).every(areTexts)
 }
 
 /** Whether a name in a rule matches the name of a field type. */

@@ -40,6 +40,7 @@ export class SchemaCache implements ValueSchema {
   readonly #types = new Map<string, RecordType[]>()
   /** All versions, as in the map by id. */
   readonly #typesByOrdinal: (readonly RecordType[] | undefined)[] = []
+  #fieldChanges = 0
   readonly #ruled = new WeakMap<RecordType, RuledFields>()
   readonly #effective = new WeakMap<RecordType, ReadonlyMap<string, FieldEntry>>()
 
@@ -59,6 +60,10 @@ export class SchemaCache implements ValueSchema {
     return found
   }
 
+  hasFieldId(id: string): boolean {
+    return this.#fieldsById.has(id)
+  }
+
   fieldAt(ordinal: number): FieldType | undefined {
     return this.#fieldsByOrdinal[ordinal]
   }
@@ -73,6 +78,11 @@ export class SchemaCache implements ValueSchema {
   /** The greatest ordinal of a field type; later types get greater ones. */
   get ordinalMax(): number {
     return this.#fieldsByOrdinal.length - 1
+  }
+
+  /** Number of changes of field types: while it stays, they have the same names. */
+  get fieldChanges(): number {
+    return this.#fieldChanges
   }
 
   fields(): FieldType[] {
@@ -191,6 +201,7 @@ export class SchemaCache implements ValueSchema {
     if (before !== undefined && this.#fieldsByName.get(before.name) === before) {
       this.#fieldsByName.delete(before.name)
     }
+    this.#fieldChanges++
     const frozen = Object.freeze(field)
     this.#fieldsById.set(field.id, frozen)
     this.#fieldsByName.set(field.name, frozen)

@@ -1,0 +1,101 @@
+/** What a principal may see while field types are made, and when the rules are others. */
+import t, { type Test } from 'tap'
+import { MemoryFileSystem } from '../../../src/entries/index.js'
+import { RepositoryManager } from '../../../src/systems/repository/index.js'
+import type { Principal } from '../../../src/server/index.js'
+import { FieldNames } from '../../../src/systems/repository/http/field-names.js'
+import { TableAccess } from '../../../src/systems/repository/http/table-access.js'
+import { serveRepository, type ServedRepository } from './served-repository.js'
+
+const root: Principal = { name: 'root', token: 'token-of-root', administrator: true }
+const type = '{n}page'
+
+function reader(rules: Principal['rules'], more: Partial<Principal> = {}): Principal {
+  return { name: 'reader', token: 'token-of-reader', search: ['books'], rules, ...more }
+}
+
+/** Starts a server on a file system; the first one makes the types. */
+async function serve(
+  t: Test,
+  fileSystem: MemoryFileSystem,
+  principal: Principal,
+): Promise<ServedRepository> {
+  const served = await serveRepository(fileSystem, [root, principal])
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => (closing ??= served.close())
+  t.teardown(close)
+  const { types } = served.manager
+  await types.createOrUpdateFieldType({ name: '{n}title', scope: 'VERSIONED' })
+  await types.createOrUpdateFieldType({ name: '{n}size', valueType: 'INTEGER' })
+  await types.createOrUpdateRecordType({ name: type })
+  return { ...served, close }
+}
+
+async function fieldsOf(
+  { as }: ServedRepository,
+  path: string,
+): Promise<readonly (readonly string[])[]> {
+  const { json } = await as('reader', 'GET', `${path}&nsprefixes=false`)
+  const results = json['results'] as { record?: object; fields?: object }[]
+  return results.map((each) => {
+    const { fields } = (each.record ?? each) as { fields: object }
+    return Object.keys(fields)
+  })
+}
+
+void t.test('a rule covers a field type that is made while a request runs', async (t) => {
+  const served = await serve(t, new MemoryFileSystem(), reader([{ read: { except: ['{x}*'] } }]))
+  const { manager, indexes } = served
+  const index = await indexes.create({
+    name: 'books',
+    configuration: {
+      recordFilter: { includes: [{ versionTags: ['last'] }] },
+      fields: [{ name: 'title_t', value: '{n}title' }],
+    },
+  })
+  const table = manager.repository().table()
+  await table.create({ id: 'USER.a', type, fields: { '{n}title': 'open' } })
+  const waitFor = index.waitFor.bind(index)
+  t.intercept(index, 'waitFor', {
+    value: async (): Promise<void> => {
+      await manager.types.createFieldType({ name: '{x}secret' })
+      await table.update({ id: 'USER.a', fields: { '{x}secret': 'hidden' } })
+      await waitFor()
+    },
+  })
+  const path = '/index/books/search?q=title_t:open&wait=true'
+  t.same(await fieldsOf(served, path), [['{n}title']])
+})
+
+void t.test('a rule covers a field type of another manager that is read late', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const principal = reader([{ read: { except: ['{x}*'] } }])
+  const served = await serve(t, fileSystem, principal)
+  const { manager } = served
+  const other = await RepositoryManager.open(manager.parts.database)
+  t.teardown(() => other.close())
+  const place = { repository: 'default', table: 'record' }
+  const names = await FieldNames.of(other)
+  await names.bind([principal])
+  other.types.isFollowing = false
+  await manager.types.createFieldType({ name: '{x}secret' })
+  await other.types.createFieldType({ name: '{n}new' })
+  const access = new TableAccess(principal, { names, ...place })
+  t.equal(access.canRead('{n}new'), true)
+  await names.bind([principal])
+  other.types.isFollowing = true
+  await other.types.refresh()
+  t.equal(access.canRead('{x}secret'), false)
+  t.equal(access.canRead('{n}new'), true)
+
+  // What was not read before a stop is bound after it.
+  other.types.isFollowing = false
+  await manager.types.createFieldType({ name: '{x}later' })
+  await other.types.createFieldType({ name: '{n}newer' })
+  await names.bind([principal])
+  const third = await RepositoryManager.open(manager.parts.database)
+  t.teardown(() => third.close())
+  const again = new TableAccess(principal, { names: await FieldNames.of(third), ...place })
+  t.equal(again.canRead('{x}later'), false)
+  t.equal(again.canRead('{n}newer'), true)
+})
