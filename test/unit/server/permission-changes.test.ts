@@ -99,3 +99,37 @@ void t.test('a rule covers a field type of another manager that is read late', a
   t.equal(again.canRead('{x}later'), false)
   t.equal(again.canRead('{n}newer'), true)
 })
+
+void t.test('a scan of before a new start follows the rules of after it', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const first = await serve(t, fileSystem, reader([{ read: true }]))
+  const table = first.manager.repository().table()
+  for (let size = 0; size < 6; size++) {
+    await table.create({ id: `USER.${size}`, type, fields: { '{n}title': 'box', '{n}size': size } })
+  }
+  const size = { field: '{n}size', fieldValue: 2, compareOp: 'GREATER' }
+  const open = async (filter?: object): Promise<unknown> => {
+    const recordFilter = filter && { '@class': 'FieldValueFilter', ...filter }
+    return (await first.as('reader', 'POST', '/scan', { recordFilter })).json['id']
+  }
+  const scans = {
+    bySize: await open(size),
+    byTitle: await open({ field: '{n}title', fieldValue: 'box' }),
+    all: await open(),
+  }
+  const next = `/scan/${String(scans.bySize)}?batch=1`
+  t.same(await fieldsOf(first, next), [['{n}size', '{n}title']])
+  await first.close()
+  const second = await serve(t, fileSystem, reader([{ read: { except: ['{n}size'] } }]))
+  const { status, json } = await second.as('reader', 'GET', next)
+  t.same([status, json['code']], [403, 'ERR_FORBIDDEN'], 'its filter would tell of the sizes')
+  for (const scan of [scans.byTitle, scans.all]) {
+    t.same(await fieldsOf(second, `/scan/${String(scan)}?batch=1`), [['{n}title']])
+  }
+  await second.manager.types.updateFieldType({
+    id: second.manager.types.getFieldType('{n}title').id,
+    name: '{n}heading',
+  })
+  const renamed = await second.as('reader', 'GET', `/scan/${String(scans.byTitle)}?batch=1`)
+  t.same([renamed.status, renamed.json['code']], [404, 'ERR_SCANNER_NOT_FOUND'])
+})

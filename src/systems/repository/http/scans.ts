@@ -38,6 +38,8 @@ async function nextOfScan(call: Call): Promise<object | undefined> {
   const { scanners } = call.manager
   const token = await ownToken(call)
   if (call.request.method === 'HEAD') return call.empty(200)
+  // The server may have other rules than the one that has opened the scan.
+  scanFromJson(await scanners.scanOf(token, ownerOf(call)), call.input)
   const records = await scanners.next(token, call.number('batch'), ownerOf(call))
   if (records === undefined) return call.empty(204)
   return { results: records.map((record) => recordToJson(record, call.output)) }

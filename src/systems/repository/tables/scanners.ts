@@ -16,7 +16,7 @@ import {
   type Table,
 } from '../../../api/index.js'
 import { concurrentUpdate, corrupt, invalidArgument, repositoryError } from '../errors.js'
-import { parseJson } from '../json/json-text.js'
+import { parseJson, type Json } from '../json/json-text.js'
 import { NameReader, NameWriter } from '../json/namespaces.js'
 import { scanFromJson, scanToJson } from '../json/scan-json.js'
 import { RecordId } from '../record-id.js'
@@ -157,6 +157,11 @@ export class Scanners {
     return this.#parts.findTable(state.repository, state.table)
   }
 
+  /** The scan of a scanner in JSON, with whole names. `ERR_SCANNER_NOT_FOUND`. */
+  async scanOf(token: string, options: ScannerOwner = {}): Promise<Json> {
+    return this.#scanIn((await this.#state(token, options)).state)
+  }
+
   /** Ends a scanner. `ERR_SCANNER_NOT_FOUND`. */
   async close(token: string, options: ScannerOwner = {}): Promise<void> {
     await this.#state(token, options)
@@ -204,17 +209,19 @@ export class Scanners {
     return ended
   }
 
-  async #read(
-    { repository, table, scan, next, left, fields }: ScannerState,
-    count: number,
-  ): Promise<StoredRecord[]> {
-    const { schema, findTable } = this.#parts
+  /** The scan in JSON. `ERR_SCANNER_NOT_FOUND` if its names mean other fields now. */
+  #scanIn({ scan, fields }: ScannerState): Json {
+    const { schema } = this.#parts
     const changed = Object.entries(fields).find(([name, id]) => schema.findField(name)?.id !== id)
-    if (changed !== undefined) {
-      const [name] = changed
-      throw repositoryError('scannerNotFound', `the field ${name} of the scan has another name now`)
-    }
-    const given = scanFromJson(parseJson(scan), { schema, namespaces: new NameReader() })
+    if (changed === undefined) return parseJson(scan)
+    const [name] = changed
+    throw repositoryError('scannerNotFound', `the field ${name} of the scan has another name now`)
+  }
+
+  async #read(state: ScannerState, count: number): Promise<StoredRecord[]> {
+    const { repository, table, next, left } = state
+    const { schema, findTable } = this.#parts
+    const given = scanFromJson(this.#scanIn(state), { schema, namespaces: new NameReader() })
     const limit = Math.min(count, left ?? count)
     const startId = next === null ? given.startId : Buffer.from(next, 'hex')
     if (next !== null && given.stopId !== undefined) {
