@@ -133,3 +133,21 @@ void t.test('a scan of before a new start follows the rules of after it', async 
   const renamed = await second.as('reader', 'GET', `/scan/${String(scans.byTitle)}?batch=1`)
   t.same([renamed.status, renamed.json['code']], [404, 'ERR_SCANNER_NOT_FOUND'])
 })
+
+void t.test('the tag of the newest version keeps its name', async (t) => {
+  const draft = '{org.lilyproject.vtag}draft'
+  const last = '{org.lilyproject.vtag}last'
+  const rules = [{ read: { except: [draft] } }]
+  const served = await serve(t, new MemoryFileSystem(), reader(rules, { changeSchema: true }))
+  const { types } = served.manager
+  const { id } = await types.createFieldType({ name: draft, valueType: 'LONG' })
+  const rename = (of: string, name: string): ReturnType<ServedRepository['as']> => {
+    return served.as('reader', 'PUT', `/schema/fieldTypeById/${of}`, { id: of, name })
+  }
+  const lastId = types.getFieldType(last).id
+  const { status, json } = await rename(lastId, '{org.lilyproject.vtag}newest')
+  t.same([status, json['code']], [409, 'ERR_FIELD_TYPE_UPDATE'])
+  t.equal((await rename(id, last)).status, 409, 'nor does another tag get its name')
+  t.equal((await rename(lastId, last)).status, 200)
+  t.equal((await rename(id, '{org.lilyproject.vtag}sketch')).status, 200)
+})

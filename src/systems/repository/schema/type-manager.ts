@@ -16,7 +16,7 @@ import {
   type Result,
 } from '../../../api/index.js'
 import { hasCode, invalidArgument, repositoryError } from '../errors.js'
-import type { QualifiedName } from '../qualified-name.js'
+import { lastTag, type QualifiedName } from '../qualified-name.js'
 import type { ValueTypes } from '../values/value-types.js'
 import {
   fieldTypeInput,
@@ -216,7 +216,7 @@ export class TypeManager {
 
   /**
    * Renames a field type. `ERR_FIELD_TYPE_NOT_FOUND`; `ERR_FIELD_TYPE_UPDATE` if the name is taken,
-   * or if value type or scope differ.
+   * if value type or scope differ, or for the version tag `last`.
    */
   async updateFieldType(update: FieldTypeUpdate): Promise<FieldType> {
     const { id, name, valueType, scope } = fieldTypeUpdate.read(update)
@@ -231,6 +231,10 @@ export class TypeManager {
         throw repositoryError('fieldTypeUpdate', `the ${what} of ${before.name} cannot change`)
       }
       if (name === undefined || name === before.name) return before
+      // By this name the newest version is found, and read by everybody who reads the record.
+      if (before.name === lastTag) {
+        throw repositoryError('fieldTypeUpdate', `${lastTag} keeps its name`)
+      }
       return this.#write({ ...before, name }, { name: before.name, row })
     })
   }
