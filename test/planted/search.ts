@@ -19,7 +19,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'what texts were made of is forgotten with a new configuration',
     file: 'src/systems/repository/indexer/shown-sources.ts',
-    find: '      this.#add(key, namesOf(key), new SourceSet(stored))\n',
+    find: '      this.#known.add(namesOf(key), new SourceSet(stored))\n',
     replace: '      namesOf(key)\n',
     tests: [access],
   },
@@ -67,8 +67,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'an exception that names no field type hides nothing',
     file: 'src/systems/repository/http/table-access.ts',
-    find: "return name.endsWith('}*') || (this.#names?.idsOf(name).size ?? 0) > 0",
-    replace: "return name.endsWith('}*') || (this.#names?.idsOf(name).size ?? 0) >= 0",
+    find: "except.every((name) => name.endsWith('}*') || this.#idsOf(name).size > 0)",
+    replace: "except.every((name) => name.endsWith('}*') || this.#idsOf(name).size >= 0)",
     tests: [access],
   },
   {

@@ -151,3 +151,26 @@ void t.test('the tag of the newest version keeps its name', async (t) => {
   t.equal((await rename(lastId, last)).status, 200)
   t.equal((await rename(id, '{org.lilyproject.vtag}sketch')).status, 200)
 })
+
+void t.test('a rule whose list has no field shows no record', async (t) => {
+  const lists = [
+    [[], 403],
+    [['{n}none', '{x}*'], 403],
+    [['{n}title', '{n}size'], 200],
+    [['{n}title', '{x}*'], 403],
+    [['{x}*'], 200],
+  ] as const
+  for (const [fields, status] of lists) {
+    const read = { fields, except: ['{n}title'] }
+    const served = await serve(t, new MemoryFileSystem(), reader([{ read }]))
+    const { manager, as } = served
+    if (status === 200) await manager.types.createFieldType({ name: '{x}later' })
+    await manager
+      .repository()
+      .table()
+      .create({ id: 'USER.a', type, fields: { '{n}size': 1 } })
+    const what = fields.join()
+    t.equal((await as('reader', 'GET', '/record/USER.a')).status, status, what)
+    t.equal((await as('reader', 'GET', '/record/USER.b')).status, status === 200 ? 404 : 403, what)
+  }
+})

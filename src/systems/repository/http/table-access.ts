@@ -8,6 +8,8 @@ import type { FieldNames } from './field-names.js'
  */
 const lastTag = '{org.lilyproject.vtag}last'
 
+const noIds: ReadonlySet<string> = new Set()
+
 /** The repository and the table of an access check. */
 export interface AccessPlace {
   /** The bindings of the names in the rules; undefined if all principals are administrators. */
@@ -99,22 +101,35 @@ export class TableAccess {
     throw forbidden('the records of this table cannot be deleted')
   }
 
-  /** Whether a permission allows at least one field: `except` with an unknown field allows none. */
+  /** Whether a permission may allow a field: of its list, it has one that it does not except. */
   #isSome(permission: FieldPermission | undefined): boolean {
     if (typeof permission !== 'object') return permission === true
-    return (permission.except ?? []).every((name) => {
-      return name.endsWith('}*') || (this.#names?.idsOf(name).size ?? 0) > 0
-    })
+    if (!this.#hasKnownExceptions(permission)) return false
+    const { fields, except = [] } = permission
+    return (
+      fields === undefined ||
+      fields.some((name) => [...this.#idsOf(name)].some((id) => !this.#isAmong(id, except)))
+    )
   }
 
   #allows(permission: FieldPermission | undefined, id: string): boolean {
     if (typeof permission !== 'object') return permission === true
-    if (!this.#isSome(permission)) return false
+    if (!this.#hasKnownExceptions(permission)) return false
     const { fields, except = [] } = permission
-    const isAmong = (names: readonly string[]): boolean => {
-      return names.some((name) => this.#names?.idsOf(name).has(id) === true)
-    }
-    return (fields === undefined || isAmong(fields)) && !isAmong(except)
+    return (fields === undefined || this.#isAmong(id, fields)) && !this.#isAmong(id, except)
+  }
+
+  /** An exception of an unknown field could mean any: its rule allows nothing. */
+  #hasKnownExceptions({ except = [] }: Exclude<FieldPermission, boolean>): boolean {
+    return except.every((name) => name.endsWith('}*') || this.#idsOf(name).size > 0)
+  }
+
+  #isAmong(id: string, names: readonly string[]): boolean {
+    return names.some((name) => this.#idsOf(name).has(id))
+  }
+
+  #idsOf(name: string): ReadonlySet<string> {
+    return this.#names?.idsOf(name) ?? noIds
   }
 }
 
