@@ -87,3 +87,38 @@ void t.test('a table that is being dropped is hidden until its documents are gon
   t.equal(during, 0)
   t.equal(await found(served, 'title_t:hidden', 'root'), 0)
 })
+
+void t.test('a query of very many fields is checked at once', async (t) => {
+  const served = await open(t, [{ read: { except: [draft] } }])
+  const { manager, indexes, as } = served
+  for (let count = 0; count < 300; count++) {
+    await manager.types.createFieldType({ name: `{n}f${count}` })
+  }
+  const index = await indexes.create({
+    name: 'books',
+    configuration: {
+      ...configurationOf('last'),
+      dynamicFields: [{ matchNamespace: 'n', matchName: '*', name: 'of_${name}_t' }],
+    },
+  })
+  await index.waitFor()
+  const names = Array.from({ length: 1000 }, (_, count) => count % 300)
+  const started = performance.now()
+  for (const [end, status] of [
+    ['t', 200],
+    ['u', 403],
+  ] as const) {
+    const query = names.map((name, count) => `of_f${name}_${end}:${count}`).join('+')
+    t.equal((await as('reader', 'GET', `/index/books/search?q=${query}`)).status, status)
+    const others = names.map((_, count) => `x${count}_t:a`).join('+')
+    t.equal((await as('reader', 'GET', `/index/books/search?q=${others}`)).status, 403)
+  }
+  t.ok(performance.now() - started < 2000, 'not each name beside each field type')
+  // Names that come and go with those of field types.
+  const { id } = manager.types.getFieldType('{n}f1')
+  await manager.types.updateFieldType({ id, name: '{n}g1' })
+  t.equal((await as('reader', 'GET', '/index/books/search?q=of_g1_t:a')).status, 200)
+  t.equal((await as('reader', 'GET', '/index/books/search?q=of_f1_t:a')).status, 403)
+  await manager.types.createFieldType({ name: '{n}h1' })
+  t.equal((await as('reader', 'GET', '/index/books/search?q=of_h1_t:a')).status, 200)
+})

@@ -59,7 +59,7 @@ export class SearchAccess {
   /** The first searchable field of the index, for words without a field name. */
   get defaultField(): string | undefined {
     return this.#place.index.plainFields.find((name) => {
-      const sources = this.#sourcesOf(name)
+      const sources = this.#place.index.fieldSources(name)
       return this.#isAdministrator || (sources !== undefined && this.#mayRead(sources))
     })
   }
@@ -82,8 +82,7 @@ export class SearchAccess {
       for (const field of queryFields(text, defaultField)) names.add(field)
     }
     let followsLinks = false
-    for (const name of names) followsLinks ||= this.#sourcesOf(name)?.followsLinks === true
-    for (const name of names) this.#check(name)
+    for (const name of names) followsLinks = this.#followsLinks(name) || followsLinks
     const limited = { ...query, filters: [...filters, this.#visible(followsLinks)] }
     if (sort.length > 0 || !this.hidesDocuments) return limited
     // Relevance depends on the words of all documents, so its order would tell of hidden ones.
@@ -110,14 +109,13 @@ export class SearchAccess {
     return clauses.join(' OR ')
   }
 
-  #sourcesOf(field: string): FieldSources | undefined {
-    return plainFields.has(field) ? undefined : this.#place.index.fieldSources(field)
-  }
-
-  #check(field: string): void {
-    if (plainFields.has(field)) return
-    const sources = this.#sourcesOf(field)
-    if (sources !== undefined && /^[^\s(){},]+$/.test(field) && this.#mayRead(sources)) return
+  /** Whether a field of a query shows linked records. `ERR_FORBIDDEN` if it cannot be in one. */
+  #followsLinks(field: string): boolean {
+    if (plainFields.has(field)) return false
+    const sources = this.#place.index.fieldSources(field)
+    if (sources !== undefined && /^[^\s(){},]+$/.test(field) && this.#mayRead(sources)) {
+      return sources.followsLinks
+    }
     throw forbidden(`the field ${field} cannot be searched`)
   }
 

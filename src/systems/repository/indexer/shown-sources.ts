@@ -4,12 +4,10 @@
  * including documents of an earlier configuration and of earlier field names.
  */
 import {
-  isWithin,
+  NamedSources,
   SourceSet,
-  type FieldSources,
   type NameSpan,
   type ShownField,
-  type StoredSources,
 } from './definition/field-sources.js'
 import { reservedFields } from '../../search/search-backend.js'
 import type { IndexRows } from './index-rows.js'
@@ -25,10 +23,9 @@ const noIds: ReadonlySet<string> = new Set()
 /** The sources of all fields of the documents of one index. */
 export class ShownSources {
   readonly #rows: IndexRows
-  /** Sources by the stored form of the names. */
-  readonly #known = new Map<string, { readonly names: NameSpan; readonly sources: SourceSet }>()
-  /** Keys of sources that are not stored yet. */
-  readonly #unsaved = new Set<string>()
+  readonly #known = new NamedSources()
+  /** Names whose sources are not stored yet, by their stored form. */
+  readonly #unsaved = new Map<string, NameSpan>()
   #saving: Promise<void> = Promise.resolve()
 
   constructor(rows: IndexRows) {
@@ -38,31 +35,24 @@ export class ShownSources {
   /** Loads the stored sources. */
   async load(): Promise<void> {
     for (const [key, stored] of await this.#rows.sources()) {
-      this.#add(key, namesOf(key), new SourceSet(stored))
+      this.#known.add(namesOf(key), new SourceSet(stored))
     }
   }
 
   /** The sources of a field; undefined if no document has had the field. */
   of(name: string): SourceSet | undefined {
-    let found: SourceSet | undefined
-    for (const { names, sources } of this.#known.values()) {
-      if (!isWithin(names, name)) continue
-      found ??= new SourceSet()
-      found.merge(sources)
-    }
-    return found
+    return this.#known.of(name)
   }
 
   /** Ids of the own fields among the sources of exactly these names. */
   ownOf(names: NameSpan): ReadonlySet<string> {
-    return this.#known.get(keyOf(names))?.sources.own ?? noIds
+    return this.#known.at(names)?.own ?? noIds
   }
 
   /** Adds sources of a document; resolves when these and all earlier additions are stored. */
   async note(fields: readonly ShownField[]): Promise<void> {
     for (const { names, sources } of fields) {
-      const key = keyOf(names)
-      if (this.#add(key, names, sources)) this.#unsaved.add(key)
+      if (this.#known.add(names, sources)) this.#unsaved.set(keyOf(names), names)
     }
     await this.#saving.catch(() => undefined)
     if (this.#unsaved.size === 0) return
@@ -76,21 +66,14 @@ export class ShownSources {
     this.#unsaved.clear()
   }
 
-  #add(key: string, names: NameSpan, sources: FieldSources): boolean {
-    const known = this.#known.get(key)
-    if (known !== undefined) return known.sources.merge(sources)
-    this.#known.set(key, { names, sources: new SourceSet(sources) })
-    return true
-  }
-
   async #save(): Promise<void> {
-    for (const key of [...this.#unsaved]) {
-      const sources: StoredSources | undefined = this.#known.get(key)?.sources.toJSON()
+    for (const [key, names] of [...this.#unsaved]) {
+      const sources = this.#known.at(names)?.toJSON()
       this.#unsaved.delete(key)
       try {
         if (sources !== undefined) await this.#rows.putSources(key, sources)
       } catch (error) {
-        this.#unsaved.add(key)
+        this.#unsaved.set(key, names)
         throw error
       }
     }

@@ -115,31 +115,6 @@ export class SourceSet implements FieldSources {
 }
 
 /**
- * The possible sources of a document field; undefined if the configuration cannot make that field.
- */
-export function possibleSources(
-  { fields, dynamicFields }: PreparedConfiguration,
-  schema: SchemaCache,
-  name: string,
-): SourceSet | undefined {
-  const all = new SourceSet()
-  let isKnown = false
-  for (const { name: template, sources } of fields) {
-    if (!isWithin(spanOf(template), name)) continue
-    all.merge(sources)
-    isKnown = true
-  }
-  for (const { nameFor } of dynamicFields) {
-    for (const field of schema.fields()) {
-      if (nameFor(field) !== name) continue
-      all.own.add(field.id)
-      isKnown = true
-    }
-  }
-  return isKnown ? all : undefined
-}
-
-/**
  * The names that a template can make: a single one, or all with a beginning and an end. The part
  * between may be a value of a record, so all names of a span are treated as one.
  */
@@ -165,4 +140,86 @@ export function isWithin({ start, end }: NameSpan, name: string): boolean {
 export interface ShownField {
   readonly names: NameSpan
   readonly sources: FieldSources
+}
+
+/** Sources by the names of fields of documents. */
+export class NamedSources {
+  readonly #byName = new Map<string, SourceSet>()
+  /** Those of spans, by beginning and end. */
+  readonly #bySpan = new Map<string, ShownField & { readonly sources: SourceSet }>()
+
+  /** The sources of exactly these names. */
+  at({ start, end }: NameSpan): SourceSet | undefined {
+    if (end === undefined) return this.#byName.get(start)
+    return this.#bySpan.get(JSON.stringify([start, end]))?.sources
+  }
+
+  /** Adds sources of names; returns whether anything was new. */
+  add(names: NameSpan, sources: FieldSources): boolean {
+    const known = this.at(names)
+    if (known !== undefined) return known.merge(sources)
+    const { start, end } = names
+    const own = new SourceSet(sources)
+    if (end === undefined) this.#byName.set(start, own)
+    else this.#bySpan.set(JSON.stringify([start, end]), { names, sources: own })
+    return true
+  }
+
+  /** All sources of a field; undefined if there are none of its name. */
+  of(name: string): SourceSet | undefined {
+    const own = this.#byName.get(name)
+    const all = own && new SourceSet(own)
+    return [...this.#bySpan.values()].reduce((found, { names, sources }) => {
+      if (!isWithin(names, name)) return found
+      const merged = found ?? new SourceSet()
+      merged.merge(sources)
+      return merged
+    }, all)
+  }
+
+  /** Forgets all names. */
+  clear(): void {
+    this.#byName.clear()
+    this.#bySpan.clear()
+  }
+}
+
+/** The possible sources of each configuration, at one state of the schema. */
+const prepared = new WeakMap<
+  PreparedConfiguration,
+  { readonly fieldChanges: number; readonly sources: NamedSources }
+>()
+
+/**
+ * The possible sources of a document field; undefined if the configuration cannot make that field.
+ * A query may have very many names, so all are computed at once.
+ */
+export function possibleSources(
+  configuration: PreparedConfiguration,
+  schema: SchemaCache,
+  name: string,
+): SourceSet | undefined {
+  const { fieldChanges } = schema
+  let known = prepared.get(configuration)
+  if (known?.fieldChanges !== fieldChanges) {
+    known = { fieldChanges, sources: allSources(configuration, schema) }
+    prepared.set(configuration, known)
+  }
+  return known.sources.of(name)
+}
+
+function allSources(
+  { fields, dynamicFields }: PreparedConfiguration,
+  schema: SchemaCache,
+): NamedSources {
+  const all = new NamedSources()
+  for (const { name, sources } of fields) all.add(spanOf(name), sources)
+  for (const { nameFor } of dynamicFields) {
+    for (const field of schema.fields()) {
+      const name = nameFor(field)
+      if (name === undefined) continue
+      all.add({ start: name, end: undefined }, new SourceSet({ own: [field.id] }))
+    }
+  }
+  return all
 }
