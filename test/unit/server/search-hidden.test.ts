@@ -1,7 +1,11 @@
 /** Documents that no rule opens: of tags of an earlier configuration, and of tables that change. */
 import t, { type Test } from 'tap'
 import { MemoryFileSystem } from '../../../src/entries/index.js'
-import type { IndexConfiguration, SearchIndex } from '../../../src/systems/repository/index.js'
+import type {
+  IndexConfiguration,
+  RecordTable,
+  SearchIndex,
+} from '../../../src/systems/repository/index.js'
 import type { Principal } from '../../../src/server/index.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'
 
@@ -86,6 +90,33 @@ void t.test('a table that is being dropped is hidden until its documents are gon
   await manager.repository().dropTable('secret')
   t.equal(during, 0)
   t.equal(await found(served, 'title_t:hidden', 'root'), 0)
+})
+
+void t.test('the order of scores is for those who may read all documents', async (t) => {
+  const served = await open(t, [{ table: 'record', read: true }])
+  const { manager, indexes, as } = served
+  const { recordFilter, fields } = configurationOf('last')
+  const named = { name: 'score', value: '{n}title' }
+  const index = await indexes.create({
+    name: 'books',
+    configuration: { recordFilter, fields: [...fields!, named] },
+  })
+  const secret = await manager.repository().createTable('secret')
+  const write = async (table: RecordTable, title: string): Promise<void> => {
+    await table.create({ type: '{n}page', fields: { '{n}title': title } })
+  }
+  for (const title of ['apple', 'pear']) await write(manager.repository().table(), title)
+  for (let count = 0; count < 3; count++) await write(secret, 'apple')
+  await index.waitFor()
+  const path = '/index/books/search?q=title_t:(apple%20OR%20pear)&sort='
+  for (const sort of ['score', '-score', 'lily.table,-score']) {
+    const { status, json } = await as('reader', 'GET', path + sort)
+    t.same([status, json['code']], [403, 'ERR_FORBIDDEN'], sort)
+    t.equal((await as('root', 'GET', path + sort)).json['total'], 5, sort)
+  }
+  t.equal((await as('reader', 'GET', `${path}lily.key`)).json['total'], 2)
+  await manager.repository().dropTable('secret')
+  t.equal((await as('reader', 'GET', `${path}-score`)).json['total'], 2, 'now it reads all')
 })
 
 void t.test('a query of very many fields is checked at once', async (t) => {

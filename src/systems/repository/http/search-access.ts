@@ -76,13 +76,16 @@ export class SearchAccess {
     const { filterFields } = this.#place.index
     if (!this.#allRead(filterFields)) throw forbidden('the index cannot be searched')
     const { defaultField, filters = [], sort = [] } = query
-    const names = new Set(sort.map(({ field }) => field))
+    const names = new Set(sort.map(({ field }) => field).filter((field) => field !== 'score'))
     for (const text of [query.query, ...filters]) {
       if (text.includes(otherSyntax)) throw forbidden(`${otherSyntax} cannot be in a query`)
       for (const field of queryFields(text, defaultField)) names.add(field)
     }
     let followsLinks = false
     for (const name of names) followsLinks = this.#followsLinks(name) || followsLinks
+    if (this.hidesDocuments && sort.some(({ field }) => field === 'score')) {
+      throw forbidden('the order of scores would tell of other documents')
+    }
     const limited = { ...query, filters: [...filters, this.#visible(followsLinks)] }
     if (sort.length > 0 || !this.hidesDocuments) return limited
     // Relevance depends on the words of all documents, so its order would tell of hidden ones.
