@@ -189,10 +189,13 @@ export class RecordIndexer {
     counts.documentsWritten += documents.length - rejected.length
     counts.documentsRemoved += removedKeys.length
     counts.documentsRefused += rejected.length
+    const keys = rejected.map(({ key }) => key)
+    // The document before it shows what the record was.
+    if (keys.length > 0) await writer.send({ removedKeys: keys })
     for (const { key, reason } of rejected) {
       await rows.addRefused(place, key, reason, clock.now())
     }
-    return new Set(rejected.map(({ key }) => key))
+    return new Set(keys)
   }
 
   /** Builds documents again that show a record which has changed. */

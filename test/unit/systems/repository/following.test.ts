@@ -208,3 +208,22 @@ void t.test('a close of the indexes stops those that are made at once', async (t
   await Promise.all([closed, indexes.close()])
   t.strictSame(indexes.running, [])
 })
+
+void t.test('a document that is refused leaves nothing of what the record was', async (t) => {
+  const { indexes, table } = await open(t)
+  const number = { name: 'title_l', value: '{n}title' as const }
+  const fields = [...configuration.fields, number]
+  const index = await indexes.create({
+    name: 'numbers',
+    configuration: { ...configuration, fields },
+  })
+  await table.create({ id: 'USER.a', type, fields: { '{n}title': '17' } })
+  await table.create({ id: 'USER.b', type, fields: { '{n}title': '18' } })
+  t.equal(await countOf(index, 'title_t:17'), 1)
+  await table.update({ id: 'USER.a', fields: { '{n}title': 'none' } })
+  t.equal(await countOf(index, '*:*'), 1)
+  t.match(await index.refusedDocuments(), [{ id: 'USER.a', reason: /no whole number/ }])
+  await table.update({ id: 'USER.a', fields: { '{n}title': '19' } })
+  t.equal(await countOf(index, 'title_l:[17 TO 19]'), 2)
+  t.strictSame(await index.refusedDocuments(), [])
+})
