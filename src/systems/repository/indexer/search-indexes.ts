@@ -26,6 +26,7 @@ import {
   IndexDefinitions,
   indexNotFound,
   subscriptionOf,
+  type BuildArguments,
   type IndexDefinition,
   type StoredConfiguration,
 } from './index-definition.js'
@@ -128,7 +129,7 @@ export class SearchIndexes {
     const input = indexInput(given)
     return this.#change(async () => {
       const { name, repository, backend = null, incremental, defaultBuild, build } = input
-      this.#manager.repository(repository)
+      await this.#checkBuild(repository, defaultBuild)
       this.#checkCapabilities(incremental)
       const stored = this.#stored(input)
       if (stored === undefined) throw invalidArgument('an index needs a configuration')
@@ -171,6 +172,8 @@ export class SearchIndexes {
       if (build && before.build === 'BUILDING') {
         throw repositoryError('indexState', `the index ${name} is being built`)
       }
+      const requested = build && (buildArguments ?? defaultBuild ?? before.defaultBuild)
+      for (const each of [defaultBuild, requested]) await this.#checkBuild(before.repository, each)
       const plain = Object.entries({ incremental, backend, defaultBuild })
       const changed = await this.#definitions.change(name, version, () => ({
         ...given,
@@ -276,6 +279,12 @@ export class SearchIndexes {
     const state = this.#manager.parts.stateOf(subscriptionOf(name))
     if (incremental === 'DO_NOT_SUBSCRIBE') await state.remove()
     else if ((await state.position()) === undefined) await state.setPosition(this.#newest())
+  }
+
+  /** Checks a filter by the schema: a build that cannot begin would have no end. */
+  async #checkBuild(repository: string, build: BuildArguments | false | undefined): Promise<void> {
+    const table = this.#manager.repository(repository).table()
+    if (build && build.filter !== undefined) await table.scan({ filter: build.filter }).return()
   }
 
   /** `ERR_UNSUPPORTED` if the backend has no change feed to follow. */

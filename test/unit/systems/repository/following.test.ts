@@ -227,3 +227,34 @@ void t.test('a document that is refused leaves nothing of what the record was', 
   t.equal(await countOf(index, 'title_l:[17 TO 19]'), 2)
   t.strictSame(await index.refusedDocuments(), [])
 })
+
+void t.test('a build that cannot begin is refused before it is stored', async (t) => {
+  const { indexes, index, manager } = await open(t)
+  const before = await indexes.list()
+  for (const [filter, code] of [
+    [{ nonsense: 1 }, 'ERR_INVALID_ARGUMENT'],
+    [5, 'ERR_INVALID_ARGUMENT'],
+    [{ field: '{n}none', value: 'x' }, 'ERR_FIELD_TYPE_NOT_FOUND'],
+    [{ recordType: '{n}none' }, 'ERR_RECORD_TYPE_NOT_FOUND'],
+  ] as const) {
+    const build = { filter } as object
+    const update = { build: true, buildArguments: build }
+    await t.rejects(indexes.update('books', update), { code }, JSON.stringify(filter))
+    await t.rejects(indexes.update('books', { defaultBuild: build }), { code })
+    const made = { name: 'other', configuration, defaultBuild: build, build: true }
+    await t.rejects(indexes.create(made), { code })
+    t.strictSame(await indexes.list(), before)
+  }
+  t.equal(indexes.index('books'), index, 'it goes on')
+
+  // A filter that was right when it was stored, by the name that its field had.
+  const defaultBuild = { filter: { field: '{n}title', operator: 'EQUAL', value: 'x' } } as const
+  await indexes.update('books', { defaultBuild })
+  const { id } = manager.types.getFieldType('{n}title')
+  await manager.types.updateFieldType({ id, name: '{n}heading' })
+  const code = 'ERR_FIELD_TYPE_NOT_FOUND'
+  await t.rejects(indexes.update('books', { build: true }), { code })
+  t.equal((await indexes.update('books', { incremental: 'DO_NOT_SUBSCRIBE' })).build, 'INACTIVE')
+  await indexes.update('books', { build: true, buildArguments: {} })
+  t.ok(await indexes.index('books').built())
+})
