@@ -106,11 +106,10 @@ export class EmbeddedSearch implements SearchBackend {
       const { views, nextSegment } = await manifest.read()
       checkKinds(views, settings.kinds)
       const named = new Set(views.map(({ reader }) => reader.number))
-      let next = nextSegment
-      for (const segment of await rows.segments()) {
-        next = Math.max(next, segment + 1)
-        if (!named.has(segment)) await rows.remove(segment)
-      }
+      const found = await rows.segments()
+      const next = Math.max(nextSegment, (found.at(-1) ?? -1) + 1)
+      await manifest.reserve({ views, nextSegment: next })
+      for (const segment of found) if (!named.has(segment)) await rows.remove(segment)
       return new EmbeddedSearch(settings, release, manifest, { views, nextSegment: next })
     } catch (error) {
       release()
@@ -290,6 +289,7 @@ export class EmbeddedSearch implements SearchBackend {
       if (removed.length === view.removed.length) views.push(view)
       else if (removed.length < reader.docs) views.push({ reader, removed })
     }
+    const isEmptied = views.length < this.#working.length
     if (pending.documents.size > 0) {
       const number = this.#nextSegment++
       const sorted = [...pending.documents.values()]
@@ -297,13 +297,13 @@ export class EmbeddedSearch implements SearchBackend {
         .sort((a, b) => (a.term < b.term ? -1 : 1))
         .map(({ document }) => document)
       const { kinds, clock } = this.#settings
-      const header = await buildSegment(this.#manifest.rows, number, sorted, {
-        kinds,
-        now: clock.now(),
-      })
-      const reader = new SegmentReader(number, header, this.#manifest.rows, this.#manifest.cache)
+      const { rows, cache } = this.#manifest
+      const header = await buildSegment(rows, number, sorted, { kinds, now: clock.now() })
+      const reader = new SegmentReader(number, header, rows, cache)
       views.push({ reader, removed: noDocs })
     }
+    const nextSegment = this.#nextSegment
+    if (isEmptied) await this.#manifest.reserve({ views: this.#committed, nextSegment })
     this.#pending = new PendingChanges()
     this.#replace(this.#committed, views)
   }

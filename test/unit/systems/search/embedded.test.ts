@@ -138,6 +138,29 @@ void t.test('segments that no commit names are removed at the next open', async 
   await again.close()
 })
 
+void t.test('a segment never gets the number of one that was removed', async (t) => {
+  const database = await openMemoryDatabase()
+  const open = (): Promise<EmbeddedSearch> => EmbeddedSearch.open(database, { bufferBytesMax: 0 })
+  for (let round = 0; round < 3; round++) {
+    // Segments that no commit names: one is left to the next open, one loses its documents before.
+    let search = await open()
+    await search.update({ documents: numbered(0, 5, 'lost') })
+    await search.close()
+    search = await open()
+    await search.close()
+    search = await open()
+    await search.update({ documents: numbered(10, 5, 'gone') })
+    await search.update({ removedKeys: numbered(10, 5).map(({ key }) => key) })
+    await search.close()
+    search = await open()
+    await search.update({ documents: numbered(20 + round, 1) })
+    await search.commit()
+    t.same((await keysOf(search, 'a_t:x')).length, round + 1)
+    t.same(await keysOf(search, 'a_t:lost OR a_t:gone'), [])
+    await search.close()
+  }
+})
+
 void t.test('each call of close waits until the index is closed', async (t) => {
   const database = await openMemoryDatabase()
   const search = await EmbeddedSearch.open(database, { bufferBytesMax: 1000 })

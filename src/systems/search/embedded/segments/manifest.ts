@@ -31,6 +31,8 @@ export class Manifest {
   readonly cache: ByteCache
   /** Removed documents by segment, as stored; only of segments that have some. */
   #stored = new Map<number, Int32Array>()
+  /** The next segment number, as stored. */
+  #nextSegment = 0
 
   constructor(rows: SegmentRows, cache: ByteCache) {
     this.rows = rows
@@ -45,6 +47,7 @@ export class Manifest {
     const reader = new ByteReader(bytes, 'the commit of the search index')
     if (reader.byte() !== format) throw reader.failure('the format is not known')
     const nextSegment = reader.varint()
+    this.#nextSegment = nextSegment
     const views: SegmentView[] = []
     for (let left = reader.count(); left > 0; left--) {
       const segment = await SegmentReader.open(reader.varint(), this.rows, this.cache)
@@ -87,6 +90,15 @@ export class Manifest {
       columns.length === 0 ? [] : [{ delete: { row, columns } }]
     await table.mutateRow({ row, mutations: [...removal, { put }], durability })
     this.#stored = stored
+    this.#nextSegment = nextSegment
+  }
+
+  /**
+   * Stores the next segment number before rows of segments are removed that no commit has named:
+   * the markers of their removal would hide the rows of a segment that gets their number again.
+   */
+  async reserve(commit: Commit): Promise<void> {
+    if (commit.nextSegment > this.#nextSegment) await this.write(commit)
   }
 }
 
