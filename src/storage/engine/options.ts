@@ -205,7 +205,7 @@ export const databaseOptions = {
    * thread, and the job fails with `ERR_COPROCESSOR`. The inline executor cannot interrupt a hook.
    * Default 30,000, at least 100.
    */
-  cellHookMillisecondsMax: integer({ min: 100, max: timerMillisecondsMax, default: 30_000 }),
+  cellHookMillisecondsMax: integer({ min: 100, default: 30_000 }),
   /**
    * Duration from which an operation raises the event `slowOperation`. Every operation is then
    * timed, not only one in 64. At least 0. Default Infinity: none.

@@ -4,12 +4,11 @@
  * outside of hooks, for example in a slow disk, does not count.
  */
 import { CellarError, ErrorCode } from '../../../base/errors.js'
+import { timerMillisecondsMax } from '../../../base/clock.js'
 import { HookWatch, type HookPlan } from '../../coprocessor/hook-chain.js'
 
 /** Checks per time limit. So a hook is ended after one to one and a quarter of the limit. */
 const looksPerLimit = 4
-/** Longest pause of a timer; Node takes a longer one for a millisecond. */
-const pauseMillisecondsMax = 2 ** 31 - 1
 
 export class HookWatchdog {
   /** The error to report, once a hook was found to loop. */
@@ -28,7 +27,7 @@ export class HookWatchdog {
     this.watch = new Int32Array(plan.watch)
     this.limitMilliseconds = limitMilliseconds
     this.end = end
-    const pause = Math.min(pauseMillisecondsMax, Math.ceil(limitMilliseconds / looksPerLimit))
+    const pause = Math.min(timerMillisecondsMax, Math.ceil(limitMilliseconds / looksPerLimit))
     this.timer = setInterval(() => this.look(), pause)
     this.timer.unref()
   }
