@@ -45,8 +45,8 @@ const accessRule = declareOptions('a rule of a principal', {
   /** Fields that may be set and removed; requires `read`. Default false. */
   write: checked(copyPermission),
   /**
-   * Whether records may be deleted and restored; requires `read`. Default: whether all fields may
-   * be written.
+   * Whether records may be deleted; requires `read`. Who may also write all fields may bring
+   * deleted records back. Default: whether all fields may be written.
    */
   delete: checked((value: boolean, what) => checkBoolean(value, what, false)),
 })

@@ -174,3 +174,17 @@ void t.test('a rule whose list has no field shows no record', async (t) => {
     t.equal((await as('reader', 'GET', '/record/USER.b')).status, status === 200 ? 404 : 403, what)
   }
 })
+
+void t.test('who may not delete records brings none back', async (t) => {
+  const cases = [
+    // Allowed; but this manager keeps nothing of deleted records.
+    [{ read: true, write: true }, 404],
+    [{ read: true, write: true, delete: false }, 403],
+    [{ read: true, write: { fields: ['{n}title'] }, delete: true }, 403],
+  ] as const
+  for (const [rule, status] of cases) {
+    const { as } = await serve(t, new MemoryFileSystem(), reader([rule]))
+    const answer = await as('reader', 'POST', '/record/USER.a', { action: 'undelete' })
+    t.equal(answer.status, status, JSON.stringify(rule))
+  }
+})

@@ -208,6 +208,7 @@ async function postRecord(call: Call): Promise<object | undefined> {
   call.access.checkWritesRecords()
   const { table } = call
   if (action === 'restore' || action === 'undelete') call.access.checkWritesAll()
+  if (action === 'undelete') call.access.checkDeletes()
   const version = optional(body['version'], 'version', countOf)
   const write = async (): Promise<WriteResult> => {
     if (action === 'undelete') return table.undelete(id)
