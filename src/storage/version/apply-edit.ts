@@ -35,9 +35,7 @@ export function applyEdit(base: VersionState, edit: ManifestEdit): VersionState 
 
   const drafts = new Map<number, StoreDraft>()
   const removed = removeFiles(base, edit, drafts)
-  const tables = applyTables(base, edit)
-  checkCatalog(tables.values(), nextId)
-  const stores = selectStores(base, tables)
+  const { tables, stores } = applyTables(base, edit, nextId)
   checkUnused(base, edit, removed, nextFileNumber)
   for (const { storeId, file } of edit.filesAdded ?? []) {
     levelOf(draftOf(stores, drafts, storeId), file.level).push(file)
@@ -124,20 +122,33 @@ function removeFile(draft: StoreDraft, fileNumber: number): FileMetadata | undef
   return undefined
 }
 
-function applyTables(base: VersionState, edit: ManifestEdit): Map<number, TableDefinition> {
+/** The tables and stores after the edit. Only changes of tables take time for each table. */
+function applyTables(
+  base: VersionState,
+  edit: ManifestEdit,
+  nextId: number,
+): { tables: VersionState['tables']; stores: Map<number, StoreVersion> } {
+  const { tablesDropped = [], tablesAltered = [], tablesCreated = [] } = edit
+  const changed = [...tablesAltered, ...tablesCreated]
+  const stores = new Map(base.stores)
+  if (changed.length + tablesDropped.length === 0) return { tables: base.tables, stores }
   const tables = new Map(base.tables)
-  for (const tableId of edit.tablesDropped ?? []) {
-    if (!tables.delete(tableId)) throw new InvariantError(`dropped table ${tableId} does not exist`)
+  for (const tableId of tablesDropped) {
+    const table = tables.get(tableId)
+    if (table === undefined) throw new InvariantError(`dropped table ${tableId} does not exist`)
+    tables.delete(tableId)
+    for (const { storeId } of table.families) stores.delete(storeId)
   }
-  for (const table of edit.tablesAltered ?? []) {
+  for (const table of tablesAltered) {
     const before = tables.get(table.tableId)
     if (before === undefined) {
       throw new InvariantError(`altered table ${table.tableId} does not exist`)
     }
     checkFamilies(base, before, table)
+    for (const { storeId } of before.families) stores.delete(storeId)
     tables.set(table.tableId, table)
   }
-  for (const table of edit.tablesCreated ?? []) {
+  for (const table of tablesCreated) {
     if (tables.has(table.tableId) || base.tables.has(table.tableId)) {
       throw new InvariantError(`created table ${table.tableId} exists`)
     }
@@ -146,7 +157,11 @@ function applyTables(base: VersionState, edit: ManifestEdit): Map<number, TableD
     }
     tables.set(table.tableId, table)
   }
-  return tables
+  for (const { storeId } of changed.flatMap((table) => table.families)) {
+    stores.set(storeId, base.stores.get(storeId) ?? { storeId, flushedSequence: 0, levels: [[]] })
+  }
+  checkCatalog(tables, stores, changed, nextId)
+  return { tables, stores }
 }
 
 function applyNamespaces(base: VersionState, edit: ManifestEdit): VersionState['namespaces'] {
@@ -174,19 +189,6 @@ function checkFamilies(base: VersionState, before: TableDefinition, after: Table
       throw new InvariantError(`store ${family.storeId} changes its family name`)
     }
   }
-}
-
-function selectStores(
-  base: VersionState,
-  tables: ReadonlyMap<number, TableDefinition>,
-): Map<number, StoreVersion> {
-  const stores = new Map<number, StoreVersion>()
-  for (const table of tables.values()) {
-    for (const { storeId } of table.families) {
-      stores.set(storeId, base.stores.get(storeId) ?? { storeId, flushedSequence: 0, levels: [[]] })
-    }
-  }
-  return stores
 }
 
 function checkUnused(

@@ -66,32 +66,45 @@ export const namespaceRecord = record('a namespace', namespaceFields)
 
 /**
  * Throws an `InvariantError` unless table names are unique, snapshot names are unique, identifiers
- * are unique among tables and stores together, and every identifier is below `nextId`.
+ * are unique among tables and stores together, and every identifier is below `nextId`. REQUIRES
+ * that the tables that are not `changed` obey these rules, and `stores` with the identifiers of all
+ * stores. Takes time for each table, but memory only for the changed ones.
  */
-export function checkCatalog(tables: Iterable<TableDefinition>, nextId: number): void {
+export function checkCatalog(
+  tables: ReadonlyMap<number, TableDefinition>,
+  stores: ReadonlyMap<number, unknown>,
+  changed: readonly TableDefinition[],
+  nextId: number,
+): void {
   const identifiers = new Set<number>()
-  const claim = (id: number): void => {
-    if (identifiers.has(id)) throw new InvariantError(`identifier ${id} is used twice`)
+  const claim = (id: number, isTaken: boolean): void => {
+    if (isTaken || identifiers.has(id)) throw new InvariantError(`identifier ${id} is used twice`)
     if (id >= nextId) throw new InvariantError(`identifier ${id} was never allocated`)
     identifiers.add(id)
   }
-  const tableNames = new Set<string>()
-  const snapshotNames = new Set<string>()
-  for (const table of tables) {
+  const tableNames = new Map<string, number>()
+  const snapshotNames = new Map<string, number>()
+  for (const table of changed) {
     const names = table.snapshot === undefined ? tableNames : snapshotNames
-    if (names.has(table.name)) {
-      const kind = table.snapshot === undefined ? 'table' : 'snapshot'
-      throw new InvariantError(`${kind} ${table.name} exists twice`)
-    }
-    names.add(table.name)
-    claim(table.tableId)
+    if (names.has(table.name)) throw existsTwice(table)
+    names.set(table.name, table.tableId)
+    claim(table.tableId, stores.has(table.tableId))
     const familyNames = new Set<string>()
     for (const family of table.families) {
       if (familyNames.has(family.name)) {
         throw new InvariantError(`family ${family.name} exists twice in table ${table.name}`)
       }
       familyNames.add(family.name)
-      claim(family.storeId)
+      claim(family.storeId, tables.has(family.storeId))
     }
   }
+  for (const table of tables.values()) {
+    const names = table.snapshot === undefined ? tableNames : snapshotNames
+    if ((names.get(table.name) ?? table.tableId) !== table.tableId) throw existsTwice(table)
+  }
+}
+
+function existsTwice({ name, snapshot }: TableDefinition): InvariantError {
+  const kind = snapshot === undefined ? 'table' : 'snapshot'
+  return new InvariantError(`${kind} ${name} exists twice`)
 }

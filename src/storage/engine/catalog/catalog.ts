@@ -81,6 +81,7 @@ export class Catalog {
   readonly stores = new Map<number, Store>()
   private readonly versions: VersionSet
   private readonly readers: SsTableReaders
+  private readonly namesByStore = new Map<Store, string>()
 
   /** Puts the tables of the current version into use. */
   constructor(versions: VersionSet, readers: SsTableReaders, arenas: ArenaPool) {
@@ -101,10 +102,7 @@ export class Catalog {
 
   /** Name of the table that a store belongs to; empty if the table was dropped. */
   tableNameOf(store: Store): string {
-    for (const table of this.tables.values()) {
-      if (table.families.some((family) => family.store === store)) return table.name
-    }
-    return ''
+    return this.namesByStore.get(store) ?? ''
   }
 
   /** Throws `ERR_TABLE_EXISTS` if there is a table with that name. */
@@ -135,6 +133,7 @@ export class Catalog {
       const store = this.stores.get(storeId) ?? this.makeStore(storeId, name, familySettings)
       store.settings = familySettings
       store.flushBytes = settings.flushBytes
+      this.namesByStore.set(store, definition.name)
       return { index, name, settings: familySettings, store }
     })
     const before = this.tables.get(name)
@@ -156,6 +155,7 @@ export class Catalog {
     for (const store of forgotten) {
       store.dropped = true
       this.stores.delete(store.storeId)
+      this.namesByStore.delete(store)
     }
     return forgotten
   }

@@ -230,6 +230,23 @@ void t.test('an edit that breaks a rule of versions is refused', async (t) => {
     ['unknown table dropped', { tablesDropped: [2] }, /does not exist/],
     ['unknown table altered', { tablesAltered: [tableOf(7, 'z', {})] }, /does not exist/],
     ['table name twice', { tablesCreated: [tableOf(7, 'b', {})] }, /exists twice/],
+    [
+      'table gets the name of another',
+      { tablesAltered: [tableOf(1, 'b', { f: 2, g: 3 })] },
+      /exists twice/,
+    ],
+    [
+      'two tables of one name',
+      { tablesCreated: [tableOf(7, 'z', {}), tableOf(8, 'z', {})] },
+      /exists twice/,
+    ],
+    ['store takes the place of a table', { tablesCreated: [tableOf(7, 'z', { f: 4 })] }, /twice/],
+    ['store of the same number', { tablesCreated: [tableOf(7, 'z', { f: 7 })] }, /used twice/],
+    [
+      'two tables with one store',
+      { tablesCreated: [tableOf(7, 'z', { f: 8 }), tableOf(9, 'y', { f: 8 })] },
+      /used twice/,
+    ],
     ['table identifier twice', { tablesCreated: [tableOf(4, 'z', {})] }, /exists/],
     ['table takes the place of a store', { tablesCreated: [tableOf(5, 'z', {})] }, /used twice/],
     ['store identifier twice', { tablesCreated: [tableOf(7, 'z', { f: 5 })] }, /exists/],
@@ -251,6 +268,12 @@ void t.test('an edit that breaks a rule of versions is refused', async (t) => {
     t.throws(() => applyEdit(base, bad), { name: 'Error', message }, what)
   }
   t.equal(describe(base), before, 'the base is untouched')
+})
+
+void t.test('an edit of files takes no time for the tables', async (t) => {
+  const base = stateWithTable()
+  const after = applyEdit(base, { flushedSequences: [{ storeId: 2, sequence: 60 }] })
+  t.equal(after.tables, base.tables)
 })
 
 void t.test('an edit changes what it says and nothing else', async (t) => {
