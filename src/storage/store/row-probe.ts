@@ -73,7 +73,9 @@ export class RowProbe {
     // Markers of the family have the row as key and affect every column.
     if (table.properties.familyDeleteCount > 0 && table.mayContain(this.rowHash)) return true
     for (let i = 0; i < columns.length; i++) {
-      hashRange(this.key, 0, this.columnKey(columns[i]), this.keyHash)
+      // First, because it may give the key other memory.
+      const length = this.columnKey(columns[i])
+      hashRange(this.key, 0, length, this.keyHash)
       if (table.mayContain(this.keyHash)) return true
     }
     return false

@@ -161,3 +161,21 @@ void t.test('a range: files that overlap the bounds, in both directions', async 
   ]
   for (const [what, bounds, expected] of cases) t.same(rangeOf(leveled, bounds), expected, what)
 })
+
+void t.test('a filter of columns admits a name of any length, also at the first question', (t) => {
+  for (const length of [0, 1, 100, 125, 126, 127, 300, 70_000]) {
+    const qualifier = Buffer.alloc(length, 'q')
+    const filterKey = Buffer.concat([key('row'), qualifier])
+    const admitted = new Hash64()
+    hashRange(filterKey, 0, filterKey.length, admitted)
+    const table = {
+      properties: { filterKind: FilterKind.rowColumn, familyDeleteCount: 0 },
+      mayContain: ({ high, low }: Hash64) => high === admitted.high && low === admitted.low,
+    } as unknown as SsTableReader
+    const probe = new RowProbe()
+    probe.setRow(key('row'), 3)
+    t.ok(probe.passesFilter(table, [qualifier]), `${length} bytes`)
+    t.notOk(probe.passesFilter(table, [Buffer.alloc(length + 1, 'q')]))
+  }
+  t.end()
+})
