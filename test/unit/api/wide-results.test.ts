@@ -3,6 +3,8 @@
  * the engine and of cells as objects.
  *
  * CELLAR_SEED repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom } from '../../../src/base/random.js'

@@ -1,6 +1,8 @@
 /**
  * The command with pipes that nobody reads: it says nothing about them, keeps its exit code, and a
  * server continues.
+ *
+ * @runs long
  */
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,8 @@
-/** Query parameters that an address does not have: refused by every route, and nothing changes. */
+/**
+ * Query parameters that an address does not have: refused by every route, and nothing changes.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { MessagingService } from '../../../src/systems/messaging/index.js'

@@ -1,4 +1,8 @@
-/** The order of calls that wait, for a call of very many rows. */
+/**
+ * The order of calls that wait, for a call of very many rows.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { WaitingCalls } from '../../../../src/storage/engine/write/waiting-calls.js'
 

@@ -1,4 +1,8 @@
-/** The JSON form: text, records, scans and metadata there and back; imports. */
+/**
+ * The JSON form: text, records, scans and metadata there and back; imports.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import {

@@ -1,4 +1,8 @@
-/** The bytes of a search index, as FORMAT.md describes them; and bytes that nobody has written. */
+/**
+ * The bytes of a search index, as FORMAT.md describes them; and bytes that nobody has written.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import type { Database } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
