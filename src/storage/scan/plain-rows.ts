@@ -20,6 +20,9 @@ import type { RowTarget } from './cell-collector.js'
 import type { ReadPosition } from './read-position.js'
 import type { StoreRead } from './store-read.js'
 
+/** Bytes of the longest row that is shown here, because the memory for it is kept. */
+const shownBytesMax = 64 * 1024
+
 /** Takes plain rows; see the file header. */
 export class PlainRows {
   /** Index of the family of the store. */
@@ -79,7 +82,7 @@ export class PlainRows {
     if (filter !== undefined && filter.includesRow?.() !== true) {
       if (!rows.takesRows) return false
       const start = entryStartOf(keyStart, keyEnd, valueEnd)
-      if (!this.counter.read(buffer, start, end)) return false
+      if (!this.counter.read(buffer, start, end) || this.counter.bytes > shownBytesMax) return false
       if (!this.showRow(buffer, start, end, filter, rows)) return true
     }
     return rows.addRow(familyIndex, buffer, keyStart, keyEnd, valueEnd, end)
@@ -131,7 +134,7 @@ export class PlainRows {
   private reserve(bytes: number): BlockMemory {
     const { memory } = this
     if (memory !== undefined && memory.buffer.length >= bytes + wordSlackBytes) return memory
-    return (this.memory = new BlockMemory(2 * bytes))
+    return (this.memory = new BlockMemory(Math.min(2 * bytes, shownBytesMax)))
   }
 
   private wordsOf(block: Buffer): DataView {
