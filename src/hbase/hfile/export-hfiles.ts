@@ -22,7 +22,14 @@ import { checkDirectory } from '../../storage/engine/options.js'
 import { NodeFileSystem } from '../../storage/fs/node-fs.js'
 import type { FileSystem } from '../../storage/fs/types.js'
 import { exportedChunks } from '../../table/transfer/export-cells.js'
-import { completeExport, hiddenName, prepareDirectory, type ExportedFile } from './file-list.js'
+import {
+  completeExport,
+  hiddenName,
+  prepareDirectory,
+  removeNamed,
+  takeBackList,
+  type ExportedFile,
+} from './file-list.js'
 import { HFileWriter, type HFileFormat } from './hfile-writer.js'
 import { exportOptions, type HFileExportOptions } from './options.js'
 
@@ -110,7 +117,8 @@ export async function exportWithId(
     completeExport(fileSystem, directory, id, list)
     return { directory, files: list, cells: files!.cells }
   } catch (error) {
-    files?.abandon()
+    // Files stay with a list that stays: it is written when they are durable, and names them.
+    if (files !== undefined && takeBackList(fileSystem, directory, id)) files.abandon()
     throw error
   }
 }
@@ -169,8 +177,10 @@ class Files {
     return this.#finished
   }
 
+  /** Removes the files, also those that have their names. */
   abandon(): void {
     for (const writer of this.#made) writer.abandon()
+    removeNamed(this.#fileSystem, this.#directory, this.#finished)
   }
 
   #start(family: number): HFileWriter {

@@ -3,7 +3,10 @@
  * written when all files are durable, and before they get their names. HBase passes over it.
  */
 import { CellarError, ErrorCode } from '../../base/errors.js'
+import { makeDurableDirectory } from '../../storage/engine/open/make-directory.js'
+import { quietly, removeQuietly } from '../../storage/fs/quietly.js'
 import type { FileSystem } from '../../storage/fs/types.js'
+import { temporarySuffix } from '../../storage/fs/whole-file.js'
 import { readCheckedJsonSync, writeCheckedJsonSync } from '../../storage/version/checked-json.js'
 import { count, listOf, name, readObject, record } from '../../storage/version/json-fields.js'
 
@@ -36,12 +39,20 @@ export function hiddenName(file: string): string {
   return hidden + file
 }
 
-/** Makes the directory of an export, and removes what one that was interrupted has left. */
+/**
+ * Makes the directory of an export, and removes what one that was interrupted has left.
+ * `ERR_DIRECTORY_NOT_EMPTY`; `ERR_CORRUPTION` of a list.
+ */
 export function prepareDirectory(fileSystem: FileSystem, directory: string): void {
-  fileSystem.makeDirectorySync(directory)
+  makeDurableDirectory(fileSystem, directory)
+  removeUnfinished(fileSystem, directory)
   const left: string[] = []
   for (const family of fileSystem.listSync(directory)) {
     const path = fileSystem.join(directory, family)
+    if (family === listName + temporarySuffix) {
+      left.push(path)
+      continue
+    }
     const isFolder = fileSystem.statSync(path)?.kind === 'directory'
     const names = isFolder ? fileSystem.listSync(path) : ['']
     const foreign = names.find((each) => !/^\.[0-9a-f]{32}$/.test(each))
@@ -53,6 +64,44 @@ export function prepareDirectory(fileSystem: FileSystem, directory: string): voi
     left.push(...names.map((each) => fileSystem.join(path, each)))
   }
   for (const path of left) fileSystem.unlinkSync(path)
+}
+
+/** Takes back the list of an export that ended before all of its files had their names. */
+function removeUnfinished(fileSystem: FileSystem, directory: string): void {
+  const list = readList(fileSystem, directory)
+  const isHidden = ({ family, file }: ExportedFile): boolean =>
+    fileSystem.statSync(hiddenPath(fileSystem, directory, family, file)) !== undefined
+  if (list === undefined || !list.files.some(isHidden)) return
+  if (takeBackList(fileSystem, directory, list.id)) removeNamed(fileSystem, directory, list.files)
+}
+
+/**
+ * Removes the list of an export that failed, before its files are removed. False if the list of
+ * this id is still there.
+ */
+export function takeBackList(fileSystem: FileSystem, directory: string, id: string): boolean {
+  const path = fileSystem.join(directory, listName)
+  removeQuietly(fileSystem, path + temporarySuffix)
+  try {
+    if (readList(fileSystem, directory)?.id !== id) return true
+    fileSystem.unlinkSync(path)
+  } catch {
+    return false
+  }
+  // A list must not come back without its files after a power cut.
+  quietly(() => fileSystem.syncDirectorySync(directory))
+  return true
+}
+
+/** Removes those files of an export that have their names. */
+export function removeNamed(
+  fileSystem: FileSystem,
+  directory: string,
+  list: readonly ExportedFile[],
+): void {
+  for (const { family, file } of list) {
+    removeQuietly(fileSystem, fileSystem.join(fileSystem.join(directory, family), file))
+  }
 }
 
 /**
@@ -100,26 +149,49 @@ export function finishedExport(
   directory: string,
   id: string,
 ): readonly ExportedFile[] | undefined {
-  const path = fileSystem.join(directory, listName)
-  if (fileSystem.statSync(path) === undefined) return undefined
-  const list = readCheckedJsonSync(fileSystem, path, 'list of HFiles', (value) => {
-    const fields = readObject(value, 'the list')
-    return { id: name.read(fields.id, 'id'), files: files.read(fields.files, 'files') }
-  })
+  const list = readList(fileSystem, directory)
+  if (list === undefined) return undefined
   if (list.id !== id) {
     const message = `${directory} holds the HFiles of another export`
     throw new CellarError(ErrorCode.directoryNotEmpty, message)
   }
+  // The process that wrote the list may have ended before it was on the disk.
+  fileSystem.syncDirectorySync(directory)
   nameFiles(fileSystem, directory, list.files)
   return list.files
 }
 
+/** The list of a directory; undefined if there is none. `ERR_CORRUPTION`. */
+function readList(
+  fileSystem: FileSystem,
+  directory: string,
+): { readonly id: string; readonly files: readonly ExportedFile[] } | undefined {
+  const path = fileSystem.join(directory, listName)
+  if (fileSystem.statSync(path) === undefined) return undefined
+  return readCheckedJsonSync(fileSystem, path, 'list of HFiles', (value) => {
+    const fields = readObject(value, 'the list')
+    return { id: name.read(fields.id, 'id'), files: files.read(fields.files, 'files') }
+  })
+}
+
+function hiddenPath(
+  fileSystem: FileSystem,
+  directory: string,
+  family: string,
+  file: string,
+): string {
+  return fileSystem.join(fileSystem.join(directory, family), hiddenName(file))
+}
+
+/** Gives files their names, durably; those that have them, or that HBase has taken, stay. */
 function nameFiles(fileSystem: FileSystem, directory: string, list: readonly ExportedFile[]): void {
   for (const { family, file } of list) {
-    const folder = fileSystem.join(directory, family)
-    const from = fileSystem.join(folder, hiddenName(file))
+    const from = hiddenPath(fileSystem, directory, family, file)
     if (fileSystem.statSync(from) === undefined) continue
-    fileSystem.renameSync(from, fileSystem.join(folder, file))
-    fileSystem.syncDirectorySync(folder)
+    fileSystem.renameSync(from, fileSystem.join(fileSystem.join(directory, family), file))
+  }
+  for (const family of new Set(list.map((each) => each.family))) {
+    const folder = fileSystem.join(directory, family)
+    if (fileSystem.statSync(folder) !== undefined) fileSystem.syncDirectorySync(folder)
   }
 }

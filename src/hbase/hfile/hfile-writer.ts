@@ -10,6 +10,7 @@ import { assert } from '../../base/assert.js'
 import { isFamilyMarker } from '../../storage/cell/cell-key.js'
 import { CellType } from '../../storage/cell/cell-type.js'
 import type { CellView } from '../../storage/cell/cell-view.js'
+import { quietly, removeQuietly } from '../../storage/fs/quietly.js'
 import type { File, FileSystem } from '../../storage/fs/types.js'
 import { BlockWriter } from './block-writer.js'
 import { cellBytesBound, writeCell, WrittenCell } from './cell-writing.js'
@@ -133,10 +134,10 @@ export class HFileWriter {
     await this.#file.sync()
   }
 
-  /** Closes and removes the file. */
+  /** Closes and removes the file, as far as possible. */
   abandon(): void {
-    this.#file.closeSync()
-    if (this.#fileSystem.statSync(this.path) !== undefined) this.#fileSystem.unlinkSync(this.path)
+    quietly(() => this.#file.closeSync())
+    removeQuietly(this.#fileSystem, this.path)
   }
 
   /** A copy of the key of the cell written last. */
