@@ -121,6 +121,8 @@ interface Target {
 class ImportRun {
   ended = false
   private isAbandoned = false
+  /** Whether an edit with the files may be in the manifest. */
+  private isEdited = false
   private readonly parts: ImportParts
   private readonly decoder: ChunkDecoder
   private readonly adoption: FileAdoption
@@ -184,19 +186,20 @@ class ImportRun {
     const list = files.finish().map(({ family, file }): NewFile => {
       return { family: this.families[family], file }
     })
+    this.isEdited = true
     if (definition === undefined) await ingest.publish(name, list)
     else await ingest.publishNew(name, () => definition, list)
     return { table: name, ...this.progress }
   }
 
   /**
-   * Removes the written files. Keeps them after a failure of the engine, when the edit may be in
-   * the manifest.
+   * Closes and removes the written files. Keeps those that an edit names, after a failure of the
+   * engine: the edit may be in the manifest.
    */
   abandon(): void {
     if (this.isAbandoned) return
     this.isAbandoned = true
-    if (this.parts.engine.lifecycle.failure !== undefined) return
+    if (this.isEdited && this.parts.engine.lifecycle.failure !== undefined) return
     this.target?.files.abandon()
     this.adoption.abandon()
   }
