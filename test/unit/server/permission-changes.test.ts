@@ -188,3 +188,20 @@ void t.test('who may not delete records brings none back', async (t) => {
     t.equal(answer.status, status, JSON.stringify(rule))
   }
 })
+
+void t.test('a damaged definition hinders who may not search the index in nothing', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const principal = reader([{ read: true }], { search: ['books', 'none', 'no name', 'books'] })
+  const served = await serve(t, fileSystem, principal)
+  const configuration = {
+    recordFilter: { includes: [{ versionTags: ['last'] }] },
+    fields: [{ name: 'title_t', value: '{n}title' as const }],
+  }
+  for (const name of ['books', 'others']) await served.indexes.create({ name, configuration })
+  const table = served.manager.parts.database.table('repository.indexes')
+  await table.put({ row: 'others', cells: { 'd:d': '{' }, timestamp: 1 })
+  const { json } = await served.as('reader', 'GET', '/index')
+  t.match(json['results'], [{ name: 'books', build: 'INACTIVE' }])
+  t.equal((json['results'] as object[]).length, 1)
+  t.match(await served.as('root', 'GET', '/index'), { json: { code: 'ERR_CORRUPTION' } })
+})

@@ -20,7 +20,7 @@ import { hasCode, repositoryError } from '../errors.js'
 import { booleanOf, countOf, membersOf, objectOf, plainJson, textOf } from '../json/json-shapes.js'
 import { forbidden } from '../../../http/errors.js'
 import { SearchAccess } from './search-access.js'
-import { invalidArgument } from '../../../api/index.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../../api/index.js'
 import type { Call } from './call.js'
 import {
   changing,
@@ -71,8 +71,7 @@ export function indexRoutes(find: FindIndexes): readonly Route[] {
   const indexes = (): SearchIndexes => indexesOf(find)
   return [
     route('get /index', 'list indexes', {}, async (call) => {
-      const definitions = await indexes().list()
-      return { results: definitions.filter(({ name }) => maySearch(call, name)).map(shortForm) }
+      return { results: (await searchableIndexes(call, indexes())).map(shortForm) }
     }),
     route('post /index', 'create index', { ...changes, body: schemas.named }, (call) => {
       return createIndex(call, indexes())
@@ -97,6 +96,25 @@ export function indexRoutes(find: FindIndexes): readonly Route[] {
       return retryAll(indexes().index(call.parameter('name')))
     }),
   ]
+}
+
+/** The indexes that the principal may search, by name; others have no part in it. */
+async function searchableIndexes(
+  { principal }: Call,
+  indexes: SearchIndexes,
+): Promise<IndexDefinition[]> {
+  if (principal.administrator === true) return indexes.list()
+  const found: IndexDefinition[] = []
+  for (const name of [...new Set(principal.search)].sort()) {
+    try {
+      found.push(await indexes.get(name))
+    } catch (error) {
+      // A principal may have any text as the name of an index.
+      const code = error instanceof CellarError ? error.code : ''
+      if (code !== ErrorCode.invalidArgument && !hasCode(error, 'indexNotFound')) throw error
+    }
+  }
+  return found
 }
 
 /** The definition of an index, its lag and its build; fields and counts for administrators only. */

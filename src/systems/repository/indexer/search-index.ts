@@ -116,6 +116,11 @@ export class SearchIndex {
     }
   }
 
+  /** Name of the repository whose records are indexed. */
+  get repository(): string {
+    return this.#context.definition.repository
+  }
+
   /** Whether the index follows the writes of records. */
   get isFollowing(): boolean {
     return this.#subscription?.isRunning === true

@@ -373,10 +373,8 @@ export class SearchIndexes {
 
   #tableDropped(repository: string, table: string): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#isClosed) return
-      for (const definition of await this.#definitions.list()) {
-        if (definition.repository !== repository) continue
-        await this.#running.get(definition.name)?.removeTable(table)
+      for (const index of this.running) {
+        if (index.repository === repository) await index.removeTable(table)
       }
     })
   }
@@ -384,8 +382,11 @@ export class SearchIndexes {
   #repositoryDeleted(repository: string): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#isClosed) return
-      for (const definition of await this.#definitions.list()) {
-        if (definition.repository === repository) await this.#drop(definition)
+      for (const name of await this.#definitions.names()) {
+        const definition = await this.#definitions.get(name).catch((error: unknown) => {
+          this.#failures.set(name, errorOf(error))
+        })
+        if (definition?.repository === repository) await this.#drop(definition)
       }
     })
   }
