@@ -43,12 +43,19 @@ function isMissing(error: unknown, name: string): boolean {
   return code === 'MODULE_NOT_FOUND' && message.startsWith(`Cannot find module '${name}'`)
 }
 
-/** As `loadPackage`, but throws `ERR_MISSING_PACKAGE`, whose message says what to install. */
+/**
+ * As `loadPackage`, but throws `ERR_MISSING_PACKAGE`, whose message says what to install, or
+ * `ERR_IO` if the system refuses a call, for example because no descriptor is left.
+ */
 export function requirePackage<T>(name: string, purpose: string): T {
   try {
     return loadPackage(name)
   } catch (cause) {
     const folder = name.split('/', name.startsWith('@') ? 2 : 1).join('/')
+    if (cause instanceof Error && 'syscall' in cause) {
+      const message = `${purpose} cannot load the package ${folder}: ${cause.message}`
+      throw new CellarError(ErrorCode.io, message, { cause })
+    }
     const message = `${purpose} needs the package ${folder}: npm install ${folder}`
     throw new CellarError(ErrorCode.missingPackage, message, { cause })
   }
