@@ -3,7 +3,8 @@
  *
  * With a number of backups to keep, the target is a folder of backups that are named by their
  * times, and the oldest ones are removed when a new one is complete and its name is on the disk.
- * Only folders with such a name that hold a backup are ever removed.
+ * Only folders with such a name that hold a backup are ever removed. They lose their name first, so
+ * a folder with such a name is whole, also when a removal is interrupted; the next one ends it.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -12,6 +13,8 @@ import { NodeFileSystem } from '../../entries/index.js'
 
 const stamp = /^\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}\.\d{3}Z$/
 const unfinished = '.unfinished'
+/** Suffix of the name of a backup that is being removed. */
+const removing = '.removing'
 
 /** Whether a name is that of a backup in a folder of backups. */
 export function isBackupName(name: string): boolean {
@@ -81,10 +84,17 @@ function nextName(names: readonly string[]): string {
 
 /** Removes the oldest backups, and returns their names. */
 function rotate(folder: string, keep: number): string[] {
-  const names = readdirSync(folder)
+  const found = readdirSync(folder)
+  const names = found
     .filter((name) => isBackupName(name) && existsSync(join(folder, name, 'BACKUP')))
     .sort()
   const old = names.slice(0, Math.max(0, names.length - keep))
-  for (const name of old) rmSync(join(folder, name), { recursive: true })
+  for (const name of old) renameSync(join(folder, name), join(folder, name + removing))
+  const left = found.filter(
+    (name) => name.endsWith(removing) && isBackupName(name.slice(0, -removing.length)),
+  )
+  for (const name of [...left, ...old.map((each) => each + removing)]) {
+    rmSync(join(folder, name), { recursive: true })
+  }
   return old
 }

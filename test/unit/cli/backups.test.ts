@@ -1,5 +1,5 @@
 /** Folders of backups: their names, and what is no such folder. */
-import { readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { makeBackup } from '../../../src/cli/database/backups.js'
@@ -57,4 +57,20 @@ void t.test('the name of a backup is on the disk before an older one is removed'
   const names = [first, second].map(({ directory }) => directory.slice(folder.length + 1))
   t.strictSame(synced.get(folder), names)
   t.ok(synced.has(dirname(folder)))
+})
+
+void t.test('a removal that was killed is ended by the next backup', async (t) => {
+  const database = await Database.open(join(home, 'killed'))
+  t.teardown(() => database.close())
+  const folder = join(home, 'killed-backups')
+  const run = (directory: string) => database.backup(directory)
+  const { directory: first } = await makeBackup(folder, 2, { run, verify: undefined })
+  // The folder has lost its name and its first file.
+  renameSync(first, `${first}.removing`)
+  rmSync(join(`${first}.removing`, 'BACKUP'))
+  mkdirSync(join(folder, 'notes.removing'))
+  const { directory, removed } = await makeBackup(folder, 2, { run, verify: undefined })
+  t.strictSame(removed, [])
+  const names = readdirSync(folder).sort()
+  t.strictSame(names, [directory.slice(folder.length + 1), 'notes.removing'])
 })
