@@ -1,17 +1,21 @@
 /**
  * One search over the committed segments. Loads all parts that the plan refers to; then documents
- * are scored synchronously.
+ * are scored. Both leave turns of the event loop to other work.
  *
  * Scores are BM25 with Lucene's constants. Removed documents count in the document frequency of a
  * term until their segment is merged, as in Lucene.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { allDocs, difference, gallop, intersection, noDocs, union } from './doc-sets.js'
 import { docsInRange, phraseCounts, sharesOf, type CountedDocs } from './leaves.js'
 import type { BooleanNode, PhraseNode, PlanNode, TermNode } from './plan.js'
 import type { SegmentView } from './segments/segment-reader.js'
 
-/** Adds scores to those of ascending documents; a document without a match gets 0. */
-type AddScores = (docs: Int32Array, scores: Float64Array) => void
+/**
+ * Adds scores to those of ascending documents; a document without a match gets 0. A combination
+ * takes several turns of the event loop.
+ */
+type AddScores = (docs: Int32Array, scores: Float64Array) => Promise<void> | void
 
 /** The matches of a node of the plan in one segment, including removed documents. */
 interface NodeMatches {
@@ -23,14 +27,43 @@ interface NodeMatches {
 export interface SegmentMatches {
   /** Documents that match and are not removed, ascending. */
   readonly docs: Int32Array
-  /** Scores of some of the documents, ascending; valid until the next call on any segment. */
-  readonly score: (docs: Int32Array) => Float64Array
+  /** Scores of some of the documents, ascending. {@link endScores} ends their use. */
+  readonly score: (docs: Int32Array) => Promise<Float64Array>
 }
 
 const noScores: AddScores = () => undefined
 
-/** Memory for scores, reused by every call. */
-let scratch = new Float64Array(1024)
+/** Memory for scores that no search uses at present. */
+let spare: Float64Array = new Float64Array(1024)
+
+/** Gives back the memory of scores. */
+export function endScores({ buffer }: Float64Array): void {
+  const memory = new Float64Array(buffer)
+  if (memory.length > spare.length) spare = memory
+}
+
+function emptyScores(size: number): Float64Array {
+  if (spare.length < size) return new Float64Array(2 * size).subarray(0, size)
+  const scores = spare.subarray(0, size).fill(0)
+  spare = new Float64Array(0)
+  return scores
+}
+
+/** Time between the turns of one search, in milliseconds. */
+const turnMilliseconds = 10
+
+/** Gives turns of the event loop to other work, between the parts of one search. */
+class Turns {
+  #endsAt = performance.now() + turnMilliseconds
+
+  /** Undefined while the turn is not over. */
+  rest(): Promise<void> | undefined {
+    if (performance.now() < this.#endsAt) return undefined
+    return nextTurn().then(() => {
+      this.#endsAt = performance.now() + turnMilliseconds
+    })
+  }
+}
 
 /** Finds the matches by segment. Loads the parts for scores only if `isScored`. */
 export async function searchSegments(
@@ -38,16 +71,16 @@ export async function searchSegments(
   [plan, ...filters]: readonly PlanNode[],
   isScored: boolean,
 ): Promise<readonly SegmentMatches[]> {
-  const found = await matchesOf(plan, views, isScored)
+  const turns = new Turns()
+  const found = await matchesOf(plan, views, isScored, turns)
   const limits: (readonly NodeMatches[])[] = []
-  for (const filter of filters) limits.push(await matchesOf(filter, views, false))
+  for (const filter of filters) limits.push(await matchesOf(filter, views, false, turns))
   return views.map(({ removed }, segment) => {
     const { docs: own, addScores } = found[segment]
     const limited = limits.reduce((docs, limit) => intersection(docs, limit[segment].docs), own)
-    const score = (docs: Int32Array): Float64Array => {
-      if (scratch.length < docs.length) scratch = new Float64Array(2 * docs.length)
-      const scores = scratch.subarray(0, docs.length).fill(0)
-      addScores(docs, scores)
+    const score = async (docs: Int32Array): Promise<Float64Array> => {
+      const scores = emptyScores(docs.length)
+      await addScores(docs, scores)
       return scores
     }
     return { docs: removed.length === 0 ? limited : difference(limited, removed), score }
@@ -59,6 +92,7 @@ async function matchesOf(
   node: PlanNode,
   views: readonly SegmentView[],
   isScored: boolean,
+  turns: Turns,
 ): Promise<readonly NodeMatches[]> {
   switch (node.type) {
     case 'none':
@@ -70,7 +104,7 @@ async function matchesOf(
       return views.map(({ reader }) => ({ docs: allDocs(reader.docs), addScores }))
     }
     case 'boolean':
-      return matchesOfBoolean(node, views, isScored)
+      return matchesOfBoolean(node, views, isScored, turns)
     case 'range': {
       const matches: NodeMatches[] = []
       for (const { reader } of views) {
@@ -94,13 +128,18 @@ async function matchesOfBoolean(
   node: BooleanNode,
   views: readonly SegmentView[],
   isScored: boolean,
+  turns: Turns,
 ): Promise<readonly NodeMatches[]> {
   const all = async (
     nodes: readonly PlanNode[],
     isPartScored: boolean,
   ): Promise<(readonly NodeMatches[])[]> => {
     const found: (readonly NodeMatches[])[] = []
-    for (const each of nodes) found.push(await matchesOf(each, views, isPartScored))
+    for (const each of nodes) {
+      found.push(await matchesOf(each, views, isPartScored, turns))
+      const rest = turns.rest()
+      if (rest !== undefined) await rest
+    }
     return found
   }
   const must = await all(node.must, isScored)
@@ -117,8 +156,13 @@ async function matchesOfBoolean(
     const scored = [...must, ...should].map((part, i) => {
       return isNested[i] ? scoresWithin(part[segment]) : part[segment].addScores
     })
-    const addScores: AddScores = (docs, scores) => {
-      for (const add of scored) add(docs, scores)
+    const addScores: AddScores = async (docs, scores) => {
+      for (const add of scored) {
+        const added = add(docs, scores)
+        if (added !== undefined) await added
+        const rest = turns.rest()
+        if (rest !== undefined) await rest
+      }
     }
     return { docs: docsOf(mustNot).reduce(difference, some), addScores }
   })
@@ -126,10 +170,10 @@ async function matchesOfBoolean(
 
 /** The parts of a nested combination score only where the whole combination matches. */
 function scoresWithin({ docs: found, addScores }: NodeMatches): AddScores {
-  return (docs, scores) => {
+  return async (docs, scores) => {
     const matching = intersection(docs, found)
     const some = new Float64Array(matching.length)
-    addScores(matching, some)
+    await addScores(matching, some)
     eachCommon(docs, matching, (i, at) => {
       scores[i] += some[at]
     })

@@ -2,7 +2,7 @@
 import { invalidArgument } from '../../../api/index.js'
 import type { SearchHit, SearchSort } from '../search-backend.js'
 import { allDocs, gallop } from './doc-sets.js'
-import type { SegmentMatches } from './search-run.js'
+import { endScores, type SegmentMatches } from './search-run.js'
 import type { FieldColumn, SegmentReader, SegmentView } from './segments/segment-reader.js'
 
 /** A document that may be among the first. */
@@ -43,7 +43,7 @@ export async function topHits(
     total += docs.length
     if (docs.length === 0 || limit === 0) continue
     const orders = await segmentOrders(reader, sort, docs)
-    for (const first of firstOf(found[segment], orders, wanted)) {
+    for (const first of await firstOf(found[segment], orders, wanted)) {
       candidates.push({ segment, ...first })
     }
   }
@@ -92,20 +92,20 @@ async function hasSeveral(
 }
 
 /** The first `wanted` documents of a segment. Ties are in the order of their keys. */
-function firstOf(
+async function firstOf(
   { docs, score: scoresOf }: SegmentMatches,
   orders: readonly SegmentOrder[],
   wanted: number,
-): Omit<Candidate, 'segment'>[] {
+): Promise<Omit<Candidate, 'segment'>[]> {
   const byScore = orders.some(({ column }) => column === undefined)
-  const scores = byScore ? scoresOf(docs) : undefined
+  const scores = byScore ? await scoresOf(docs) : undefined
   const [{ column, isDescending }] = orders
   const isDefault = orders.length === 1 && column === undefined && isDescending
   const chosen = firstPlaces(docs.length, wanted, isDefault ? byFallingScore : inOrder)
   // Without a sort by score only the chosen documents have to be scored, in ascending order.
   const scored = byScore ? docs : Int32Array.from(chosen, (place) => docs[place]).sort()
-  const own = scores ?? scoresOf(scored)
-  return chosen.map((place) => {
+  const own = scores ?? (await scoresOf(scored))
+  const first = chosen.map((place) => {
     const doc = docs[place]
     const score = own[gallop(scored, 0, doc)]
     const values = orders.map(({ column }) => {
@@ -115,6 +115,8 @@ function firstOf(
     })
     return { doc, score, values }
   })
+  endScores(own)
+  return first
 
   function byFallingScore(a: number, b: number): number {
     return scores![b] - scores![a] || a - b

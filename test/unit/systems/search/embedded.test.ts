@@ -251,12 +251,39 @@ void t.test('a phrase of many words leaves turns to other work', async (t) => {
   t.same(await keysOf(search, `a_t:"${'a '.repeat(400)}"`), ['a'])
   clearInterval(timer)
   t.ok(turns > 10, `${turns} turns`)
+
   for (const query of [`a_t:"${'a '.repeat(1025)}"`, `a_t:${'日本'.repeat(513)}`]) {
     await t.rejects(search.search({ query }), { code, message: /more than 1024 words/ })
   }
   const most = `a_t:"${'a '.repeat(1000)}" OR a_t:${'日'.repeat(24)}`
   t.same(await keysOf(search, most), ['a'])
   await t.rejects(search.search({ query: `${most} a_t:b` }), { code })
+})
+
+void t.test('a query of many clauses leaves turns to other work', async (t) => {
+  const search = await EmbeddedSearch.open(await openMemoryDatabase())
+  t.teardown(() => search.close())
+  await search.update({ documents: numbered(0, 5000, 'x y') })
+  await search.commit()
+  const queries = ['"x y w0"', 'x', '(y w1)', '[a TO w0]', 'w*'].map((clause) => {
+    return Array.from({ length: 300 }, () => `a_t:${clause}`).join(' ')
+  })
+  const alone: string[] = []
+  for (const query of queries) {
+    let turns = 0
+    const timer = setInterval(() => turns++, 1)
+    const started = performance.now()
+    alone.push(JSON.stringify(await search.search({ query, limit: 100 })))
+    const whole = performance.now() - started
+    clearInterval(timer)
+    if (whole > 300) t.ok(turns > 5, `${query.slice(0, 12)}: ${turns} turns in ${whole} ms`)
+  }
+  const beside = await Promise.all(queries.map((query) => search.search({ query, limit: 100 })))
+  t.same(
+    beside.map((each) => JSON.stringify(each)),
+    alone,
+    'searches side by side find and score the same',
+  )
 })
 
 void t.test('a document with more fields than an index can have is refused', async (t) => {
