@@ -39,6 +39,7 @@ import {
   parseFileName,
 } from '../../version/file-names.js'
 import { readManifestSync, writeManifestSync } from '../../version/manifest.js'
+import { checkFileSync } from '../../version/open-directory.js'
 import { forEachFile, valueFilesOf, type VersionState } from '../../version/version.js'
 import type { Ddl } from '../catalog/ddl.js'
 import type { Engine } from '../engine.js'
@@ -245,6 +246,8 @@ class BackupRun {
     const { fileSystem } = engine
     const from = fileSystem.join(engine.directory, name)
     const to = fileSystem.join(directory, name)
+    // A link would be as short as a file that was cut, and the backup good for nothing.
+    checkFileSync(fileSystem, from, bytes, 'file')
     const identity = fileSystem.identitySync?.(from)
     const found = fileSystem.statSync(to)
     if (found !== undefined) {

@@ -67,6 +67,27 @@ void t.test(`a power cut never leaves a backup without its files, seed ${seed}`,
   t.ok(whole > 0, `${whole} of ${images.length} images hold the backup`)
 })
 
+void t.test('a file that was cut is not backed up', async (t) => {
+  const fileSystem = new SimulatedDisk()
+  const database = await open(fileSystem, 2)
+  await database.backup('/backup')
+  await database.table('t').put({ row: 'r2', cells: { 'f:q': 'v2' } })
+  await database.flush()
+  const last = fileSystem
+    .listSync('/db')
+    .filter((name) => name.endsWith('.sst'))
+    .sort()
+    .at(-1)!
+  const file = fileSystem.openSync(`/db/${last}`, 'write')
+  file.truncateSync(100)
+  file.closeSync()
+  const wanted = { code: 'ERR_CORRUPTION', corruption: { file: `/db/${last}`, offset: 100 } }
+  await t.rejects(database.backup('/backup'), wanted)
+  await t.rejects(database.backup('/another'), wanted)
+  t.same(await rowsOf(fileSystem), ['r0', 'r1'], 'the earlier backup is in force')
+  await database.close()
+})
+
 /** A file system without hard links, in which copies of SSTables wait for `gate`. */
 class SlowCopies extends SimulatedDisk {
   gate: Promise<unknown> = Promise.resolve()
