@@ -5,7 +5,7 @@ import { requirePackage } from '../../../src/base/load-package.js'
 
 void t.test('a package that is not there is to be installed', async (t) => {
   const wanted = { code: 'ERR_MISSING_PACKAGE', message: 'npm install @no/such-package' }
-  t.throws(() => requirePackage('@no/such-package/part', 'the test'), wanted)
+  t.throws(() => requirePackage<object>('@no/such-package/part', 'the test'), wanted)
 })
 
 void t.test('a package that the system does not read is not missing', async (t) => {
@@ -13,7 +13,7 @@ void t.test('a package that the system does not read is not missing', async (t) 
   const error = `Object.assign(new Error('EMFILE: too many open files, open'), {
     code: 'EMFILE', errno: -24, syscall: 'open' })`
   const directory = t.testdir({ 'unread.cjs': `throw ${error}`, 'broken.cjs': 'throw new Error()' })
-  const load = (name: string): unknown => requirePackage(join(directory, name), 'the test')
+  const load = (name: string): unknown => requirePackage<object>(join(directory, name), 'the test')
   t.throws(() => load('unread.cjs'), {
     code: 'ERR_IO',
     message: /the test cannot load .*EMFILE/,
