@@ -155,8 +155,8 @@ class Mover {
    * their rows were replaced.
    */
   async #beginAnew(names: readonly string[]): Promise<void> {
-    await this.#state.confirm()
     for (const table of names) {
+      await this.#state.confirm()
       if (await this.#target.admin.tableExists(table)) await this.#target.admin.truncateTable(table)
       this.#unlogged.delete(table)
     }

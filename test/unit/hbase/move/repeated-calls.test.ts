@@ -1,6 +1,6 @@
 /** Calls of a move after another one: other tables, and families that came meanwhile. */
 import t from 'tap'
-import type { Result, Scan } from '../../../../src/api/index.js'
+import { CellarError, type Database, type Result, type Scan } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
 
@@ -70,4 +70,35 @@ void t.test('a call that another one has taken over deletes nothing', async (t) 
   })
   await t.rejects(moveDatabase(source, slow), { code: 'ERR_LOCKED' })
   t.equal((await store.table('a').get({ row: 'r2' })).value('f:q', 'utf8'), '2')
+})
+
+void t.test('a call that is taken over while it empties tables empties no more', async (t) => {
+  const source = await openMemoryDatabase()
+  const store = await openMemoryDatabase()
+  for (const name of ['a', 'b']) {
+    const table = await source.createTable(name, { families: { f: {} } })
+    await table.put({ row: 'r', cells: { 'f:q': name } })
+  }
+  const forgetful = new Proxy<Database>(source, {
+    get: (inner, name) => {
+      const value: unknown = Reflect.get(inner, name, inner)
+      if (name === 'changes') {
+        return async function* (): AsyncGenerator<never, void> {
+          throw new CellarError('ERR_CHANGES_GONE', 'the log begins later')
+        }
+      }
+      return typeof value === 'function' ? (value.bind(inner) as unknown) : value
+    },
+  })
+  const truncate = store.admin.truncateTable.bind(store.admin)
+  let truncated = 0
+  store.admin.truncateTable = async (name) => {
+    await truncate(name)
+    if (++truncated === 1) await moveDatabase(source, store)
+  }
+  await t.rejects(moveDatabase(forgetful, store), { code: 'ERR_LOCKED' })
+  t.equal(truncated, 1)
+  for (const name of ['a', 'b']) {
+    t.equal((await store.table(name).get({ row: 'r' })).value('f:q', 'utf8'), name)
+  }
 })
