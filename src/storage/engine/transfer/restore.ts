@@ -58,6 +58,7 @@ export async function restoreBackup(
 ): Promise<void> {
   const fileSystem = options.fileSystem ?? new NodeFileSystem()
   await loadChecksums()
+  check(options)
   checkEmpty(fileSystem, directory)
   const marker = readBackupMarkerSync(fileSystem, backupDirectory)
   if (marker === undefined) {
@@ -176,6 +177,7 @@ async function placeFiles(
       const [source, target] = [from, directory].map((place) => fileSystem.join(place, name))
       await linkOrCopy(fileSystem, source, target, () => check(options))
     }
+    check(options)
     fileSystem.syncDirectorySync(directory)
     const written = { ...state, nextFileNumber: manifestNumber + 1 }
     writeManifestSync(fileSystem, directory, manifestNumber, databaseId, written).closeSync()

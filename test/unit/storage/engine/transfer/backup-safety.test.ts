@@ -219,6 +219,30 @@ void t.test('a restore leaves alone what has filled its directory meanwhile', as
   }
 })
 
+void t.test('a signal ends a restore before, and after the last file', async (t) => {
+  const fileSystem = new SimulatedDisk()
+  const database = await open(fileSystem, 1)
+  await database.backup('/backup')
+  await database.truncateTable('t')
+  await database.backup('/empty')
+  await database.close()
+  const signal = AbortSignal.abort()
+  for (const from of ['/backup', '/empty']) {
+    const restoring = Database.restore(from, '/again', { fileSystem, signal })
+    await t.rejects(restoring, { code: 'ERR_ABORTED' }, from)
+    t.equal(fileSystem.statSync('/again'), undefined, 'nothing was made')
+  }
+  const abort = new AbortController()
+  const link = fileSystem.linkSync.bind(fileSystem)
+  fileSystem.linkSync = (one, other) => {
+    link(one, other)
+    abort.abort()
+  }
+  const late = Database.restore('/backup', '/again', { fileSystem, signal: abort.signal })
+  await t.rejects(late, { code: 'ERR_ABORTED' })
+  t.strictSame(fileSystem.listSync('/again'), [])
+})
+
 void t.test('a restore whose progress fails at its end leaves an empty directory', async (t) => {
   const fileSystem = new SimulatedDisk()
   const database = await open(fileSystem, 2)
