@@ -72,7 +72,8 @@ export async function openEngine(
     if (!options.readOnly) refuseBackup(fileSystem, directory)
     return openLocked(fileSystem.boundTo(lock), directory, options, lock, raise, coprocessors)
   } catch (error) {
-    await lock.release()
+    // Its own error would replace the reason.
+    await lock.release().catch(() => undefined)
     throw error
   }
 }

@@ -6,7 +6,7 @@ import t from 'tap'
 import { quietly } from '../../../../src/storage/fs/quietly.js'
 import { Database } from '../../../../src/entries/index.js'
 import { copyFile } from '../../../../src/storage/fs/copy-file.js'
-import type { File, OpenMode } from '../../../../src/storage/fs/types.js'
+import type { DirectoryLock, File, OpenMode } from '../../../../src/storage/fs/types.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 
@@ -101,4 +101,19 @@ void t.test('quietly drops the error of a step', (t) => {
   })
   t.equal(steps, 1)
   t.end()
+})
+
+/** Files in memory whose directory cannot be released, as one whose LOCK cannot be removed. */
+class FailingRelease extends SimulatedDisk {
+  override async lock(): Promise<DirectoryLock> {
+    return { release: () => Promise.reject(new Error('unlock')) }
+  }
+}
+
+void t.test('an open that fails tells its own reason, not that of the release', async (t) => {
+  const fileSystem = new FailingRelease()
+  const faulty = new FaultyFileSystem(fileSystem)
+  faulty.arm({ failAt: 1, errno: 'ENOSPC', only: ({ kind }) => kind === 'write' })
+  const opening = Database.open('/db', { fileSystem: faulty, executor: 'inline' })
+  await t.rejects(opening, { code: 'ERR_NO_SPACE' })
 })
