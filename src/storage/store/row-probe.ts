@@ -33,6 +33,8 @@ export function findTable(
 export class RowProbe {
   row: Buffer = emptyBytes
   rowLength = 0
+  /** Whether a filter has refused columns of the row: its SSTable may have others of them. */
+  refusedColumns = false
   private readonly rowHash = new Hash64()
   /** Whether {@link rowHash} is valid for the row. */
   private hashed = false
@@ -44,6 +46,7 @@ export class RowProbe {
     this.row = row
     this.rowLength = rowLength
     this.hashed = false
+    this.refusedColumns = false
   }
 
   /** Whether the row is between the first and the last key of an SSTable. */
@@ -78,6 +81,7 @@ export class RowProbe {
       hashRange(this.key, 0, length, this.keyHash)
       if (table.mayContain(this.keyHash)) return true
     }
+    this.refusedColumns = true
     return false
   }
 

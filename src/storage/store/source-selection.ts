@@ -370,6 +370,8 @@ export class SourceSelection implements StoreRowRead {
     const { candidates } = this
     this.probe.setRow(this.row, this.rowLength)
     const ofAnyTime = tablesOfRow(sources, this, this.probe, this.columns, candidates)
+    // A location states that no other SSTable has the row, or the column.
+    const areAll = this.isColumn || !this.probe.refusedColumns
     this.store.readBytes[0] += Math.max(0, candidates.length - 1) * bytesPerReadRun
     for (let i = 0; i < candidates.length; i++) {
       if (sources.tables[candidates[i]].properties.deleteCount > 0) this.mayLeaveOut = false
@@ -385,7 +387,7 @@ export class SourceSelection implements StoreRowRead {
       if (i + 1 === candidates.length && this.findPlain(table)) {
         // The filters of the other SSTables were wrong if none of them has the row.
         const isOnly = this.chosen.length === this.memtableCount
-        if (isOnly && ofAnyTime === candidates.length) this.takeOnly(sources, position)
+        if (isOnly && areAll && ofAnyTime === candidates.length) this.takeOnly(sources, position)
         else this.setWhole()
         return
       }
@@ -396,7 +398,7 @@ export class SourceSelection implements StoreRowRead {
       if (!startsWith(cursor, this.row, length)) continue
       if (this.mayLeaveOut && i + 1 < candidates.length) this.noteFound(cursor)
       this.choose(cursor, table)
-      if (ofAnyTime > 1 || length !== this.wantedLength) continue
+      if (ofAnyTime > 1 || !areAll || length !== this.wantedLength) continue
       // Only the first entry of the row itself, or of the only column, is a location to remember.
       if (!cursor.cacheBlocks || (this.columnLength > 0 && length === this.rowEnd)) continue
       this.hashWanted()
