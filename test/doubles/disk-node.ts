@@ -30,7 +30,7 @@ export class FileNode {
   /** Length of the first part of `content` that other objects may reference. */
   frozenLength: number
   /** Numbers of the pages that take space. */
-  readonly pages: Set<number>
+  pages: Set<number>
   /** The content that the disk holds, as of the last sync. */
   durable: Buffer
   /** Ranges changed since the last sync as start, end pairs in the order of the changes. */

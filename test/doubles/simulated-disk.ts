@@ -33,6 +33,7 @@ import {
   writeNode,
 } from './disk-node.js'
 import type { DirectoryChange, Node, PendingSync } from './disk-node.js'
+import { killImage } from './kill-image.js'
 import { crashImage } from './power-cut.js'
 import type { CrashPolicy } from './power-cut.js'
 import type {
@@ -364,12 +365,28 @@ export class SimulatedDisk implements FileSystem {
 
   /**
    * Makes the file system that a killed process leaves: everything written, and no locks. The
-   * machine keeps running, so the run identity stays the same. This file system stays usable and
-   * unchanged.
+   * machine keeps running, so the run identity stays the same, and a power cut may still lose what
+   * is not synced. This file system stays usable and unchanged.
    */
   kill(): SimulatedDisk {
-    const root = crashImage(this.root, this.journal, 'keepAll', () => 0)
-    return new SimulatedDisk(root, this.run)
+    const { root, journal } = killImage(this.root, this.journal)
+    const disk = new SimulatedDisk(root, this.run)
+    disk.journal.push(...journal)
+    return disk
+  }
+
+  /** Makes all that was written durable, as a system does with time. */
+  storeAll(): void {
+    for (const directory of new Set(this.journal.map((change) => change.directory))) {
+      this.settleDirectory(directory, this.journal)
+    }
+    const directories = [this.root]
+    for (const { entries } of directories) {
+      for (const node of entries.values()) {
+        if (node.kind === 'directory') directories.push(node)
+        else finishSync(node, beginSync(node))
+      }
+    }
   }
 
   /**

@@ -155,6 +155,34 @@ void t.test('a sync of either directory keeps the new name of a moved file', asy
   }
 })
 
+void t.test('a power cut after a kill loses what the killed process has not synced', (t) => {
+  const { fileSystem, file } = withDurableFile('old')
+  write(file, 'new and longer', 0)
+  write(fileSystem.openSync('/b', 'create'), 'unsynced', 0)
+  fileSystem.linkSync('/a', '/c')
+  fileSystem.unlinkSync('/a')
+  const killed = fileSystem.kill()
+  t.same(killed.runIdentity(), fileSystem.runIdentity())
+  t.same(killed.listSync('/').sort(), ['b', 'c'])
+  t.equal(content(killed, '/c'), 'new and longer')
+  const cut = killed.crash('dropUnsynced', () => 0)
+  t.same(cut.listSync('/'), ['a'])
+  t.equal(content(cut, '/a'), 'old')
+
+  const reopened = killed.openSync('/c', 'write')
+  write(reopened, 'N', 0)
+  t.equal(content(fileSystem, '/c'), 'new and longer', 'the source does not change')
+  write(file, 'O', 0)
+  t.equal(content(killed, '/c'), 'New and longer')
+  reopened.syncSync()
+  killed.syncDirectorySync('/')
+  const later = killed.crash('dropUnsynced', () => 0)
+  t.same(later.listSync('/').sort(), ['b', 'c'])
+  t.equal(content(later, '/c'), 'New and longer', 'a sync stores what the killed process wrote')
+  t.equal(content(later, '/b'), '', 'its other file has its name alone')
+  t.end()
+})
+
 void t.test('a dropped file reads as the disk holds it', async (t) => {
   const { fileSystem, file } = withDurableFile('hello')
   write(file, 'J', 0)
