@@ -224,7 +224,8 @@ export function argumentError(error: unknown): unknown {
   return new CellarError(ErrorCode.invalidArgument, message, { cause: error })
 }
 
-function messageOf(error: unknown): string {
+/** The message of an error, or of a value that a user's code threw in its place. Never throws. */
+export function messageOf(error: unknown): string {
   try {
     return error instanceof Error ? String(error.message) : shown(error)
   } catch {

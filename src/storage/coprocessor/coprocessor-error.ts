@@ -1,5 +1,5 @@
 /** The errors of coprocessors. */
-import { messageOf } from '../../base/error-text.js'
+import { messageOf } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 
 /**

@@ -9,7 +9,7 @@
  * Errors are returned as data, because structured cloning loses their class and code.
  */
 import { setPriority } from 'node:os'
-import { messageOf } from '../../../base/error-text.js'
+import { messageOf } from '../../../base/arguments.js'
 import { CellarError, type CorruptionDetail, type ErrorCode } from '../../../base/errors.js'
 import { loadChecksums } from '../../codec/checksum.js'
 import { loadCodecs, type Codecs } from '../../codec/codec.js'
