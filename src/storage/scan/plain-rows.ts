@@ -36,7 +36,10 @@ export class PlainRows {
   /** The block of the last row shown, and a view of its bytes. */
   private block: Buffer = emptyBytes
   private blockWords: DataView | undefined = undefined
-  /** Start of the key, end of the key and end of the value of cells that are to be added. */
+  /**
+   * Start of the key, end of the key and end of the value of cells that are to be added. Not
+   * emptied between rows, because that would release its memory.
+   */
   private readonly included: number[] = []
 
   /** Takes the rows of one family. */
@@ -103,7 +106,7 @@ export class PlainRows {
     const { buffer: memory, words } = this.reserve(counter.bytes)
     const source = this.wordsOf(buffer)
     const replaces = filter.transformCell !== undefined
-    included.length = 0
+    let count = 0
     let used = 0
     let isAtCell = walk.begin(buffer, start, end)
     while (isAtCell) {
@@ -119,13 +122,17 @@ export class PlainRows {
       const code = checkedCode(filter.filterCell(cell))
       if (isIncluded(code)) {
         if (replaces) rows.add(cell, filter)
-        else included.push(keyStart, keyEnd, used)
+        else {
+          included[count++] = keyStart
+          included[count++] = keyEnd
+          included[count++] = used
+        }
       }
       if (code === FilterCode.nextRow || code === FilterCode.includeAndNextRow) break
       isAtCell = walk.next()
     }
-    if (!replaces && included.length === 3 * counter.cells) return true
-    for (let i = 0; i < included.length; i += 3) {
+    if (!replaces && count === 3 * counter.cells) return true
+    for (let i = 0; i < count; i += 3) {
       rows.addRange(this.familyIndex, memory, included[i], included[i + 1], included[i + 2])
     }
     return false
