@@ -60,6 +60,7 @@ class EntryWalk implements Cursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
+  readonly isInMemory = true
   private readonly offsets: readonly number[]
   private index = -1
 

@@ -1,4 +1,4 @@
-/** Faults of the engine: writes, flushes, compactions, views, backups, the feed, reads. */
+/** Faults of the engine: writes, flushes, compactions, views, backups, the feed. */
 import type { PlantedFault } from './planted-fault.js'
 
 const expired = ['test/unit/table/reads/expired-rows.test.ts']
@@ -7,7 +7,6 @@ const backups = ['test/unit/storage/engine/transfer/backup-safety.test.ts']
 const feeds = ['test/unit/table/admin/feed-bounds.test.ts']
 const kept = ['test/unit/storage/engine/kept-sources.test.ts']
 const relief = ['test/unit/storage/engine/background/memory-relief.test.ts']
-const plainReads = ['test/unit/table/reads/plain-reads.test.ts']
 const flushes = ['test/unit/storage/engine/background/overlapping-flushes.test.ts']
 
 /** See the file header. */
@@ -41,13 +40,6 @@ export const faults: readonly PlantedFault[] = [
       '(await Promise.allSettled(syncs)).forEach((e) => e.status === "rejected" && fail(e.reason))',
     tests: ['test/unit/storage/wal/log.test.ts'],
     foundBy: 'log',
-  },
-  {
-    name: 'the next read follows the hint that a filter gave in the empty column',
-    file: 'src/storage/scan/rule-moves.ts',
-    find: '  startRow(): void {\n    this.hintWaits = false\n',
-    replace: '  startRow(): void {\n',
-    tests: plainReads,
   },
   {
     name: 'an atomic batch has the durability of its last table',
@@ -231,20 +223,6 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/crash/unlogged-families.test.ts'],
   },
   {
-    name: 'a member of a list that gives hints is not asked behind one that rejects',
-    file: 'src/storage/filter/filter-list.ts',
-    find: 'if (!included && filter.givesHints !== true) continue',
-    replace: 'if (!included) continue',
-    tests: ['test/unit/storage/filter/filter-list.test.ts'],
-  },
-  {
-    name: 'blocks that a cursor has read ahead are not held',
-    file: 'src/storage/sstable/cursor.ts',
-    find: 'for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood',
-    replace: '',
-    tests: ['test/unit/storage/sstable/cache.test.ts'],
-  },
-  {
     name: 'a step that is repeated does not keep the blocks that were loaded for it',
     file: 'src/table/reads/block-loading.ts',
     find: 'pins.push({ loader: loader!, index })',
@@ -301,20 +279,6 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/table/reads/copied-rows.test.ts'],
   },
   {
-    name: 'the locations before the table has grown keep a copy that was forgotten',
-    file: 'src/storage/sstable/rows/row-locations.ts',
-    find: 'if (this.smaller !== undefined) forgetIn(this.smaller, hash, tablesId)',
-    replace: '',
-    tests: ['test/unit/storage/sstable/row-copies.test.ts'],
-  },
-  {
-    name: 'a segment of copies is used again without a new generation',
-    file: 'src/storage/sstable/rows/row-copies.ts',
-    find: 'addresses.remove(segmentAddresses[this.newest])',
-    replace: '',
-    tests: ['test/unit/storage/sstable/row-copies.test.ts'],
-  },
-  {
     name: 'the bound of a deferred cursor is laid over a row',
     file: 'src/storage/store/source-selection.ts',
     find: 'this.deferring.length > 0 || (chosen.length > 0 && !this.isNewest)',
@@ -322,96 +286,11 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/table/reads/laid-over-rows.test.ts'],
   },
   {
-    name: 'a get of some columns shows others of the whole row',
-    file: 'src/storage/sstable/rows/row-overlay.ts',
-    find: 'if (order === 0) writer.addEntry(walk)',
-    replace: 'writer.addEntry(walk)',
-    tests: ['test/unit/table/reads/laid-over-rows.test.ts'],
-  },
-  {
-    name: 'a row has whole cells of one family and single ones of another',
-    file: 'src/storage/scan/row-page.ts',
-    find: 'if (!this.hasWhole) return',
-    replace: 'return',
-    tests: ['test/unit/storage/scan/row-collector.test.ts'],
-  },
-  {
-    name: 'an older cell is laid over a newer one of the whole row',
-    file: 'src/storage/sstable/rows/row-overlay.ts',
-    find: 'if (this.isAtEntry && order === 0 && this.isOlder(buffer, keyEnd)) return',
-    replace: '',
-    tests: ['test/unit/table/reads/laid-over-rows.test.ts'],
-  },
-  {
-    name: 'an older version of a newer cell is laid over the row as well',
-    file: 'src/storage/sstable/rows/row-overlay.ts',
-    find: 'if (equalBytes(this.last, this.lastStart, this.lastEnd, buffer, start, end)) return',
-    replace: '',
-    tests: ['test/unit/storage/sstable/row-forms.test.ts'],
-  },
-  {
-    name: 'a cell of another put gets the timestamp of the first one of its row',
-    file: 'src/storage/sstable/rows/row-walk.ts',
-    find: 'this.suffixEnd = at\n    }',
-    replace: 'this.suffixEnd = this.keyEnd\n    }',
-    tests: ['test/unit/storage/sstable/row-forms.test.ts'],
-  },
-  {
-    name: 'a block is built with the timestamp of the first cell of each row',
-    file: 'src/storage/sstable/blocks/block-builder.ts',
-    find: 'const isOwn = !this.hasRowSuffix(source, suffix, keyEnd)',
-    replace: 'const isOwn = false',
-    tests: ['test/unit/storage/sstable/row-marks.test.ts'],
-  },
-  {
-    name: 'a file check overlooks column entries out of order',
-    file: 'src/storage/sstable/verify.ts',
-    find: 'if (!lastColumn.isBefore(walk)) throw outOfOrder(reader, block, slot)',
-    replace: '',
-    tests: ['test/unit/storage/sstable/row-marks.test.ts'],
-  },
-  {
     name: 'a get misses a row whose entry took the memory of a replaced one',
     file: 'src/storage/memtable/arena.ts',
     find: 'if (entry * 4 < this.bytesNoted) this.bytesNoted = entry * 4',
     replace: '',
     tests: ['test/unit/storage/memtable/memtable-rows.test.ts'],
-  },
-  {
-    name: 'the address of a row outlives its block',
-    file: 'src/storage/sstable/blocks/block-addresses.ts',
-    find: 'return this.generations[address] === generation ? this.memory[address] : undefined',
-    replace: 'return this.memory[address]',
-    tests: ['test/unit/storage/sstable/block-addresses.test.ts'],
-  },
-  {
-    name: 'memory of a block that a read holds is lent to a job',
-    file: 'src/storage/sstable/blocks/block-cache.ts',
-    find: 'this.leaveSegment(block, keepsHot)) isHeld = true',
-    replace: 'this.leaveSegment(block, keepsHot)) isHeld = false',
-    tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
-  },
-  {
-    name: 'a job takes the memory of blocks that reads use until it ends',
-    file: 'src/storage/sstable/blocks/block-cache.ts',
-    find: 'const room = maximum - this.memory.bytesMax - this.bytesUsed\n',
-    replace: 'const room = maximum - this.memory.bytesMax\n',
-    tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
-  },
-  {
-    name: 'segments of a job that failed are lent again while its thread may write to them',
-    file: 'src/storage/sstable/blocks/cache-segments.ts',
-    find: 'if (hasFailed) this.count--',
-    replace: 'if (false) this.count--',
-    tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
-  },
-  {
-    name: 'a written block is found at the place of its neighbour',
-    file: 'src/storage/sstable/blocks/written-blocks.ts',
-    find: 'this.places[at + 1] = this.used',
-    replace: 'this.places[at + 1] = this.used + length',
-    tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
-    foundBy: 'compactions',
   },
   {
     name: 'a row with older versions is marked as plain',
@@ -428,13 +307,6 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
-    name: 'a row that goes on in the next block is marked as plain',
-    file: 'src/storage/sstable/writer.ts',
-    find: 'this.breakGroup()',
-    replace: '',
-    tests: ['test/unit/table/reads/plain-rows.test.ts'],
-  },
-  {
     name: 'a merge passes a row on though another input has cells of it',
     file: 'src/storage/job/input-merge.ts',
     find: '!this.isShared(top, rowBytes) && ',
@@ -442,44 +314,9 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {
-    name: 'a scan takes a row as a whole though another source has cells of it',
-    file: 'src/storage/cursor/merge-cursor.ts',
-    find: 'return this.sharesRow(rowBytes) ? 0 : end',
-    replace: 'return end',
-    tests: ['test/unit/table/reads/plain-rows.test.ts'],
-  },
-  {
-    name: 'a filter that judges cells is not asked about a row that is taken as a whole',
-    file: 'src/storage/filter/filter-base.ts',
-    find: 'this.filterCell === FilterBase.prototype.filterCell && this.leavesValues',
-    replace: 'this.leavesValues',
-    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
-  },
-  {
-    name: 'a reversed scan takes a row as a whole though another source has cells of it',
-    file: 'src/storage/cursor/merge-cursor.ts',
-    find: 'if (this.sharesRow(rowBytes)) return 0',
-    replace: '',
-    tests: ['test/unit/table/reads/plain-rows.test.ts'],
-  },
-  {
-    name: 'a reversed scan passes a row before which a block is missing',
-    file: 'src/storage/sstable/cursor.ts',
-    find: 'if (rowSlot === 0 || rowSlot === slot',
-    replace: 'if (rowSlot === slot',
-    tests: ['test/unit/table/reads/plain-rows.test.ts'],
-  },
-  {
     name: 'a get takes a row as a whole, of which a cell is expired',
     file: 'src/storage/store/source-selection.ts',
     find: ' || earliestPut < oldest',
-    replace: '',
-    tests: expired,
-  },
-  {
-    name: 'a scan takes a row as a whole, of which a cell is expired',
-    file: 'src/storage/sstable/cursor.ts',
-    find: ' && earliestPut >= oldest',
     replace: '',
     tests: expired,
   },
@@ -498,53 +335,11 @@ export const faults: readonly PlantedFault[] = [
     tests: expired,
   },
   {
-    name: 'a snapshot sees a later row that is read as a whole',
-    file: 'src/storage/sstable/cursor.ts',
-    find: 'properties.maxSequence <= readPoint && ',
-    replace: '',
-    tests: ['test/unit/table/reads/plain-rows.test.ts'],
-  },
-  {
     name: 'rows that may have expired are passed on as a whole',
     file: 'src/storage/job/retention-filter.ts',
     find: 'return this.ttlSeconds === Infinity',
     replace: 'return true',
     tests: ['test/unit/table/reads/plain-rows.test.ts'],
-  },
-  {
-    name: 'a filter that leaves a plain row is shown its other cells',
-    file: 'src/storage/scan/plain-rows.ts',
-    find: 'if (code === FilterCode.nextRow || code === FilterCode.includeAndNextRow) break',
-    replace: '',
-    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
-  },
-  {
-    name: 'a filter that ends in a plain row is shown the rest of it',
-    file: 'src/storage/scan/plain-rows.ts',
-    find: 'if (filter.filterAllRemaining()) {',
-    replace: 'if (filter.filterAllRemaining === undefined) {',
-    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
-  },
-  {
-    name: 'a plain row is taken as a whole though its filter leaves cells out',
-    file: 'src/storage/scan/plain-rows.ts',
-    find: 'count === 3 * counter.cells',
-    replace: 'count > 0',
-    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
-  },
-  {
-    name: 'a filter that may jump is shown plain rows as wholes',
-    file: 'src/storage/scan/store-scanner.ts',
-    find: ' || !mayHint(filter)',
-    replace: ' || true',
-    tests: ['test/unit/table/reads/filtered-rows.test.ts'],
-  },
-  {
-    name: 'a file check overlooks a wrong mark of a plain row',
-    file: 'src/storage/sstable/verify.ts',
-    find: 'totals.isPlainRow && (slot === 0 || !isOther)',
-    replace: 'false',
-    tests: ['test/unit/storage/sstable/row-marks.test.ts'],
   },
   {
     name: 'a feed that ends stops before the mutations of the turn of its call',

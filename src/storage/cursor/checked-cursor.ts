@@ -46,6 +46,10 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     this.show()
   }
 
+  override get isInMemory(): boolean {
+    return this.inner.isInMemory
+  }
+
   get deferred(): boolean {
     return (this.inner as Partial<DeferredCursor>).deferred === true
   }
@@ -103,9 +107,12 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     assert(this.direction === Direction.backward, 'a row is passed back by a cursor that goes back')
     const before = this.keyAtHand()
     const end = (this.inner as BackwardCursor).plainRowBack(readPoint, oldest, rowBytes)
-    if (end === 0) return 0
+    if (end <= 0) {
+      if (end < 0) this.direction = Direction.none
+      return end
+    }
     const shown = this.showRow(end)
-    this.expectBefore(before)
+    assert(this.compareTo(before) <= 0, 'the first entry of a row is not after its last one')
     return shown
   }
 

@@ -22,6 +22,8 @@ export interface Cursor {
   readonly keyEnd: number
   readonly valueStart: number
   readonly valueEnd: number
+  /** Whether no move throws, so that the cursor may be moved ahead, and sought back. */
+  readonly isInMemory: boolean
   /** Moves to the first entry with a key >= `key[0, length)`, or becomes invalid. */
   seek(key: Uint8Array, length: number): void
   /** Moves to the last entry with a key < `key[0, length)`, or becomes invalid. */
@@ -30,10 +32,11 @@ export interface Cursor {
   next(): void
   /**
    * If a plain row begins with the current entry, all of it is visible at `readPoint` and not older
-   * than `oldest` in milliseconds (0: of any age), and no other source has entries of the row: the
-   * end of its last entry in `buffer`, where the entries lie side by side as in a data block, the
-   * lengths of the first one included. Else 0. The row with its terminator takes the first
-   * `rowBytes` bytes of the key. May show the entry in another buffer. REQUIRES valid.
+   * than `oldest` in milliseconds (0: of any age): the end of its last entry in `buffer`, where the
+   * entries lie side by side as in a data block, the lengths of the first one included. Else 0. A
+   * merge answers for the row of all its sources. The row with its terminator takes the first
+   * `rowBytes` bytes of the key. May show the first entry in another buffer, whose bytes stay
+   * unchanged until the next such call. REQUIRES valid.
    */
   plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number
   /**
@@ -52,7 +55,8 @@ export interface BackwardCursor extends Cursor {
   previous(): void
   /**
    * As {@link plainRowEnd}, if a plain row ends with the current entry: then moves to its first
-   * entry, and the next {@link previous} throws no `BlockMissing`. REQUIRES as `previous`.
+   * entry, and the next {@link previous} throws no `BlockMissing`. Negative: no plain row ends
+   * there, and the next move is a seek. REQUIRES as `previous`.
    */
   plainRowBack(readPoint: number, oldest: number, rowBytes: number): number
 }
@@ -82,6 +86,10 @@ export abstract class ShownEntry {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
+
+  get isInMemory(): boolean {
+    return false
+  }
 
   /** No row is plain, as far as the cursor knows. */
   plainRowEnd(_readPoint: number, _oldest: number, _rowBytes: number): number {

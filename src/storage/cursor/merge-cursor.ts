@@ -47,14 +47,16 @@ const stepsBeforePrefix = 8
 const soonBytes = 2
 
 export class MergeCursor extends ShownEntry implements BackwardCursor {
-  private children: readonly Cursor[] = []
-  private sorted: Int32Array = new Int32Array(8)
+  protected children: readonly Cursor[] = []
+  protected sorted: Int32Array = new Int32Array(8)
   private heads: Float64Array = new Float64Array(8)
-  private size = 0
+  /** The children of {@link placeMoved}. */
+  private moved: Int32Array = new Int32Array(8)
+  protected size = 0
   /** Whether {@link sorted} is in order. */
-  private ordered = false
+  protected ordered = false
   /** The children that can be deferred, by child number; empty if none can. */
-  private deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
+  protected deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
   /** Whether a move is complete except for settling the first child. */
   private unsettled = false
   /** Length of the prefix in `prefix`. */
@@ -67,7 +69,7 @@ export class MergeCursor extends ShownEntry implements BackwardCursor {
   /** Whether a child that leaves the prefix is removed from the merge. */
   private within = false
   /** Whether the last seek was backwards, so that the greatest key comes first. */
-  private backward = false
+  protected backward = false
 
   /**
    * Replaces the children, newer sources first; the cursor is invalid until the next seek.
@@ -82,6 +84,7 @@ export class MergeCursor extends ShownEntry implements BackwardCursor {
     if (this.sorted.length < children.length) {
       this.sorted = new Int32Array(children.length * 2)
       this.heads = new Float64Array(children.length * 2)
+      this.moved = new Int32Array(children.length * 2)
     }
     this.size = 0
     this.ordered = false
@@ -190,36 +193,28 @@ export class MergeCursor extends ShownEntry implements BackwardCursor {
     else this.settleFirst()
   }
 
-  override plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number {
-    const { children, sorted } = this
-    const first = children[sorted[0]]
-    const end = first.plainRowEnd(readPoint, oldest, rowBytes)
-    if (end === 0) return 0
-    this.showEntryOf(first)
-    return this.sharesRow(rowBytes) ? 0 : end
-  }
-
-  /** Whether the next child has entries of the row shown. */
-  private sharesRow(rowBytes: number): boolean {
-    if (this.size === 1) return false
-    const { buffer, keyStart, keyEnd } = this.children[this.sorted[1]]
-    const end = keyStart + rowBytes
-    const start = this.keyStart
-    return end <= keyEnd && equalBytes(buffer, keyStart, end, this.buffer, start, start + rowBytes)
-  }
-
-  override passRow(): void {
-    const first = this.children[this.sorted[0]]
-    first.passRow()
-    this.showEntryOf(first)
-  }
-
-  override plainRowBack(readPoint: number, oldest: number, rowBytes: number): number {
-    if (this.sharesRow(rowBytes)) return 0
-    const first = this.children[this.sorted[0]] as BackwardCursor
-    const end = first.plainRowBack(readPoint, oldest, rowBytes)
-    if (end > 0) this.showEntryOf(first)
-    return end
+  /** Restores the order after moves of the first `count` children. */
+  protected placeMoved(count: number): void {
+    const { children, sorted, moved } = this
+    const rest = this.size - count
+    for (let i = 0; i < count; i++) moved[i] = sorted[i]
+    for (let i = 0; i < rest; i++) sorted[i] = sorted[count + i]
+    this.size = rest
+    for (let i = 0; i < count; i++) {
+      const child = moved[i]
+      if (!this.takesPart(children[child])) continue
+      if (this.numbered) this.readHead(child)
+      let at = this.size++
+      for (; at > 0 && this.isBefore(child, sorted[at - 1]); at--) sorted[at] = sorted[at - 1]
+      sorted[at] = child
+    }
+    if (this.size === 0) {
+      this.valid = false
+      return
+    }
+    const choosesPrefix = !this.numbered && ++this.steps === stepsBeforePrefix
+    if (choosesPrefix || this.hasLeft(sorted[0])) this.choosePrefix()
+    this.showEntryOf(children[sorted[0]])
   }
 
   /** Restores the order after a move of the first child. */

@@ -105,7 +105,7 @@ export class ListMember {
     this.ask(cell)
     if (this.reach !== Reach.nextColumn && this.reach !== Reach.nextRow) return
     this.familyIndex = cell.familyIndex
-    this.target.setBehindColumn(cell.buffer, cell.keyStart, cell.qualifierEnd)
+    this.target.setBehind(cell.buffer, cell.keyStart, cell.qualifierEnd)
   }
 
   /** Records that the member wants no more cells of this family's row. */

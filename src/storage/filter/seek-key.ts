@@ -24,13 +24,6 @@ export class SeekKey {
   buffer: Buffer = Buffer.allocUnsafe(256)
   length = 0
 
-  /** Sets the key after all cells of a row. */
-  setBehindRow(row: Buffer, rowLength: number): void {
-    this.reserve(rowLength + terminatorBytes)
-    copyBytes(row, 0, rowLength, this.buffer, 0)
-    this.length = writeBehind(this.buffer, rowLength)
-  }
-
   /**
    * Sets the first cell of a column (escaped) in the row of an entry, whose qualifier starts there.
    */
@@ -42,11 +35,11 @@ export class SeekKey {
     this.length = writeTerminator(this.buffer, length + column.length)
   }
 
-  /** Sets the key after all cells of an entry's column. */
-  setBehindColumn(source: Buffer, keyStart: number, qualifierEnd: number): void {
-    const length = qualifierEnd - keyStart
+  /** Sets the key after all keys that begin with `source[start, end)` and a terminator. */
+  setBehind(source: Buffer, start: number, end: number): void {
+    const length = end - start
     this.reserve(length + terminatorBytes)
-    copyBytes(source, keyStart, qualifierEnd, this.buffer, 0)
+    copyBytes(source, start, end, this.buffer, 0)
     this.length = writeBehind(this.buffer, length)
   }
 

@@ -86,13 +86,13 @@ export class InputMerge {
 
   /**
    * Reads the plain row that begins with the current entry, if no other child has entries of the
-   * row; else false. The row with its terminator takes `rowBytes` bytes. After it comes
-   * {@link passRow}, or the row is read entry by entry.
+   * row; else false, also for a row of one entry. The row with its terminator takes `rowBytes`
+   * bytes. After it comes {@link passRow}, or the row is read entry by entry.
    */
   readRow(row: RowEntries, rowBytes: number): boolean {
     const { top } = this
     const end = top.plainRowEnd(Infinity, 0, rowBytes)
-    return end > 0 && !this.isShared(top, rowBytes) && top.readRow(row, end)
+    return end > top.valueEnd && !this.isShared(top, rowBytes) && top.readRow(row, end)
   }
 
   /** Moves behind the row of {@link readRow}. */

@@ -36,6 +36,7 @@ export class FrozenEntriesCursor implements Cursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
+  readonly isInMemory = true
   private readonly lengths: Int32Array
   private readonly offsets: Int32Array
   private readonly entryCount: number

@@ -32,6 +32,7 @@ export class MemtableCursor implements BackwardCursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
+  readonly isInMemory = true
   /**
    * After a seek only entries that share this number of first bytes are wanted. The cursor may
    * become invalid instead of moving to another entry. 0: all entries are wanted.

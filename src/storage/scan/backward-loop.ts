@@ -37,14 +37,14 @@ export function readBackward(
   row.count = 0
   position.rows = 0
   while (cursor.valid) {
-    const { buffer, keyStart, keyEnd } = cursor
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
     const end = rowEndOf(buffer, keyStart, keyEnd)
     if (position.inRow && !position.isRow(buffer, keyStart, end)) {
       position.inRow = false
       row.collect(familyIndex, collector)
       if (!collector.wantsRows) return ReadStep.enough
     }
-    if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, read.readPoint, read.oldest)) {
+    if (!isVisiblePut(buffer, keyEnd, valueStart, read.readPoint, read.oldest)) {
       return ReadStep.rulesNeeded
     }
     if (!position.inRow) {
@@ -54,19 +54,22 @@ export function readBackward(
       const rowBytes = end + terminatorBytes - keyStart
       const tries = position.triesRow()
       const rowEnd = tries ? cursor.plainRowBack(read.readPoint, read.oldest, rowBytes) : 0
-      if (rowEnd > 0) {
-        const { buffer: block, keyStart: start, keyEnd: middle, valueEnd } = cursor
+      if (rowEnd > cursor.valueEnd) {
+        const { buffer: first, keyStart: start, keyEnd: middle } = cursor
         // The row is read again, forward, where its cells are to be added one by one.
-        const isAdded = collector.addRow(familyIndex, block, start, middle, valueEnd, rowEnd)
+        const isAdded = collector.addRow(familyIndex, first, start, middle, cursor.valueEnd, rowEnd)
         if (!isAdded) return ReadStep.rulesNeeded
+        // A row that the cursor has put together lies in memory of the next such row.
+        if (first !== buffer) collector.settle()
         position.passedRow(cursor)
         cursor.previous()
         continue
       }
       if (tries) position.missedRow()
+      if (rowEnd < 0) return ReadStep.rulesNeeded
     }
     if (row.count === cellsMax) return ReadStep.rulesNeeded
-    row.keep(buffer, keyStart, keyEnd, cursor.valueEnd)
+    row.keep(buffer, keyStart, keyEnd, valueEnd)
     cursor.previous()
   }
   if (position.inRow) row.collect(familyIndex, collector)

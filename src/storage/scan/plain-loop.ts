@@ -15,7 +15,7 @@ import { isVisiblePut } from '../cell/plain-put.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { RowTarget } from './cell-collector.js'
 import type { PlainRows } from './plain-rows.js'
-import { Move, type ReadPosition } from './read-position.js'
+import type { ReadPosition } from './read-position.js'
 import type { RowBounds } from './row-scanner.js'
 import type { StoreRead } from './store-read.js'
 
@@ -113,8 +113,7 @@ export function readPlain(
       cursor.next()
     }
   } catch (error) {
-    // A seek that threw is planned already.
-    if (position.move === Move.none) position.move = Move.next
+    position.planAgain()
     throw error
   }
   const isOpen = position.inRow
@@ -139,7 +138,7 @@ function passVersion(
   if (position.passed++ < stepsBeforeSeek) cursor.next()
   else if (start === end && read.hasFamilyMarkers) return false
   else {
-    position.target.setBehindColumn(buffer, keyStart, end)
+    position.target.setBehind(buffer, keyStart, end)
     position.seekNow(cursor)
   }
   return true

@@ -63,8 +63,12 @@ export class PlainRows {
   ): boolean {
     if (!position.triesRow()) return false
     this.hasEnded = false
+    const { buffer } = cursor
     const end = cursor.plainRowEnd(readPoint, oldest, rowBytes)
-    if (end > 0 && this.add(cursor, end, query.filter, collector)) {
+    // A row of one entry is read as fast by itself.
+    if (end > cursor.valueEnd && this.add(cursor, end, query.filter, collector)) {
+      // A row that the cursor has put together lies in memory of the next such row.
+      if (cursor.buffer !== buffer) collector.settle()
       cursor.passRow()
       position.passedRow(cursor)
       return true

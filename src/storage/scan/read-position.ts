@@ -36,6 +36,8 @@ export class ReadPosition {
    * cell collected or counted last. 0: no column of the row is reached.
    */
   qualifierEnd = 0
+  /** Whether the row was read as a whole. */
+  private isPassed = false
   /** Index of the first requested column that is not complete. */
   columnIndex = 0
   /** Number of entries passed over in the plain loop since the last cell collected. */
@@ -54,6 +56,13 @@ export class ReadPosition {
   private untried = 0
   private untriedNext = 0
 
+  /** Begins a read. */
+  begin(): void {
+    this.reset()
+    this.untried = 0
+    this.untriedNext = 0
+  }
+
   /** Forgets the row and the planned move. */
   reset(): void {
     this.inRow = false
@@ -67,6 +76,7 @@ export class ReadPosition {
     this.rowStart = start
     this.rowEnd = end
     this.qualifierEnd = 0
+    this.isPassed = false
     this.columnIndex = 0
     this.passed = 0
     this.hasRules = false
@@ -98,13 +108,25 @@ export class ReadPosition {
     this.untriedNext = Math.min(2 * this.untriedNext + 1, untriedMax)
   }
 
-  /** The row was read as a whole, up to the entry of the cursor. */
+  /** The row was read as a whole; the next move of the cursor is to the entry after it. */
   passedRow({ buffer, keyStart, keyEnd }: Cursor): void {
     this.untriedNext = 0
+    this.isPassed = true
     if (this.buffer !== buffer) this.buffer = buffer
     this.rowStart = keyStart
     this.rowEnd = rowEndOf(buffer, keyStart, keyEnd)
     this.qualifierEnd = qualifierEndOf(keyEnd)
+  }
+
+  /** Plans again the move that has thrown: to the next entry, or past the row. */
+  planAgain(): void {
+    // A seek is planned already.
+    if (this.move !== Move.none) return
+    if (!this.isPassed) this.move = Move.next
+    else {
+      this.target.setBehind(this.buffer, this.rowStart, this.rowEnd)
+      this.planSeek(Move.row)
+    }
   }
 
   /** Whether `buffer[start, end)` is the qualifier of the column reached. */

@@ -74,7 +74,7 @@ export class RuleMoves {
   /** Plans to leave the row. */
   planRow(row: Buffer, rowLength: number): void {
     this.position.planSeek(Move.row)
-    this.position.target.setBehindRow(row, rowLength)
+    this.position.target.setBehind(row, 0, rowLength)
   }
 
   private planColumn(): void {
@@ -86,7 +86,7 @@ export class RuleMoves {
     }
     position.planSeek(Move.column)
     const next = this.matcher.nextColumn(cell)
-    if (next === undefined) position.target.setBehindColumn(buffer, keyStart, qualifierEnd)
+    if (next === undefined) position.target.setBehind(buffer, keyStart, qualifierEnd)
     else position.target.setColumn(buffer, keyStart, qualifierStart, next)
   }
 

@@ -16,7 +16,6 @@ import { CellView } from '../cell/cell-view.js'
 import { isVisiblePut } from '../cell/plain-put.js'
 import { CheckedCursor } from '../cursor/checked-cursor.js'
 import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
-import { MergeCursor } from '../cursor/merge-cursor.js'
 import { readBackward } from './backward-loop.js'
 import type { RowTarget } from './cell-collector.js'
 import { readPlain, ReadStep } from './plain-loop.js'
@@ -24,6 +23,7 @@ import { PlainRows } from './plain-rows.js'
 import { endsRow, MatchCode } from './query.js'
 import { Move, ReadPosition } from './read-position.js'
 import type { RowBounds } from './row-scanner.js'
+import { RowMergeCursor } from './row-merge-cursor.js'
 import { RuleMoves } from './rule-moves.js'
 import { mayHint } from '../filter/filter-base.js'
 import { SeekKey } from '../filter/seek-key.js'
@@ -41,7 +41,7 @@ export class StoreScanner {
   private isConfigured = false
   private readonly rows: PlainRows
   private readonly moves = new RuleMoves(this.cell, this.position, this.matcher)
-  private readonly merge = new MergeCursor()
+  private readonly merge = new RowMergeCursor()
   private cursor: Cursor = this.merge
   private read!: StoreRead
   /** Whether a single row is read, so that the cursor need not move past it. */
@@ -80,7 +80,7 @@ export class StoreScanner {
   private begin(read: StoreRead): void {
     this.read = read
     this.moves.read = read
-    this.position.reset()
+    this.position.begin()
     this.isConfigured = false
     this.ended = false
     this.singleRow = false
@@ -94,10 +94,11 @@ export class StoreScanner {
    * One cursor over the sources of a read. It is not positioned yet, but for a single row at the
    * first wanted entry, as the cursors are; sources without a wanted entry are left out.
    */
-  private join({ chosen, deferring }: StoreRead, row?: StoreRowRead): Cursor {
+  private join({ chosen, deferring, isNewest }: StoreRead, row?: StoreRowRead): Cursor {
     if (chosen.length === 1 && deferring.length === 0) return chosen[0]
     const { merge } = this
     merge.setChildren(chosen, deferring)
+    merge.laysOver = isNewest
     if (row !== undefined) merge.startWithin(row.row, row.wantedLength)
     return checksInvariants ? new CheckedCursor(merge, false) : merge
   }
@@ -173,7 +174,7 @@ export class StoreScanner {
 
   /** Drops cursors and query, so that a pooled scanner pins no memory. */
   release(): void {
-    this.merge.setChildren([])
+    this.merge.release()
     this.cursor = this.merge
     this.displaced = false
     this.position.reset()

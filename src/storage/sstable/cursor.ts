@@ -47,6 +47,7 @@ export class SsTableCursor implements BackwardCursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
+  readonly isInMemory = false
   /**
    * If false, a missing block throws BlockMissing instead of being read from disk, unless the gate
    * of the SSTable is open.
@@ -216,15 +217,14 @@ export class SsTableCursor implements BackwardCursor {
     }
   }
 
-  /** 0 also for a row of one entry, which is read as fast by itself. */
   plainRowEnd(readPoint: number, oldest: number, _rowBytes: number): number {
     if (!this.showsAll(readPoint, oldest)) return 0
     const block = this.block!
     const cells = plainRowCells(block, this.slot)
-    if (cells < 2) return 0
+    if (cells === 0) return 0
     const next = this.slot + cells
     const end = next < this.count ? entryOffset(block, next) : this.entriesEnd
-    if (end <= this.entryEnd || end > this.entriesEnd) this.failDamaged(end)
+    if (end < this.entryEnd || end > this.entriesEnd) this.failDamaged(end)
     this.rowCells = cells
     this.rowEnd = end
     return end
@@ -253,7 +253,8 @@ export class SsTableCursor implements BackwardCursor {
     if (!this.showsAll(readPoint, oldest)) return 0
     if (slot + 1 < count && !isRowEntry(block, slot + 1)) return 0
     const rowSlot = rowSlotOf(block, slot)
-    if (rowSlot === 0 || rowSlot === slot || plainRowCells(block, rowSlot) === 0) return 0
+    if (rowSlot === 0 || plainRowCells(block, rowSlot) === 0) return 0
+    if (rowSlot === slot) return entryEnd
     this.slot = rowSlot
     this.decode(entryOffset(block, rowSlot))
     if (entryEnd <= this.entryEnd) this.failDamaged(entryEnd)

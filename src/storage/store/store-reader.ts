@@ -160,7 +160,7 @@ export class StoreReader {
         overlay.add(buffer, keyStart, keyEnd, cursor.valueEnd)
         cursor.next()
       }
-      overlay.endSource()
+      if (!overlay.endSource()) return false
     }
     return true
   }
@@ -224,5 +224,6 @@ export class StoreReader {
     if (!hasMoved) return
     this.selection.release()
     this.scanner.release()
+    this.overlay.release()
   }
 }

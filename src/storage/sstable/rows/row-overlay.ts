@@ -24,6 +24,10 @@ export class RowOverlay {
   private runStart = 0
   /** Whether entries are written one by one, because the row has another row entry. */
   private rewrites = false
+  /** Whether the cell added last takes the place of the walk's entry. */
+  private replaces = false
+  /** Whether a cell had the key of an entry. */
+  private isUndecided = false
   /** The column of the cell added last. */
   private last: Buffer = emptyBytes
   private lastStart = 0
@@ -41,18 +45,36 @@ export class RowOverlay {
     this.isAtEntry = this.walk.begin(this.buffer, this.start, this.end)
     this.runStart = this.start
     this.rewrites = false
+    this.isUndecided = false
     this.last = emptyBytes
     this.writer.begin()
   }
 
   /** Lays a cell over the row: `buffer[keyStart, keyEnd)` is its key, which its value follows. */
   add(buffer: Buffer, keyStart: number, keyEnd: number, valueEnd: number): void {
-    const { walk } = this
     const start = rowEndOf(buffer, keyStart, keyEnd) + terminatorBytes
-    const end = qualifierEndOf(keyEnd)
+    if (!this.place(buffer, start, qualifierEndOf(keyEnd), keyEnd)) return
+    this.writer.addCell(buffer, keyStart, keyEnd, valueEnd)
+    this.passReplaced()
+  }
+
+  /** As {@link add}, for the cell at which a walk is. */
+  addEntry(entry: RowWalk): void {
+    const { buffer, columnStart, columnEnd, suffixEnd } = entry
+    if (!this.place(buffer, columnStart, columnEnd, suffixEnd)) return
+    this.writer.addEntry(entry)
+    this.passReplaced()
+  }
+
+  /**
+   * Copies the entries before the column `buffer[start, end)`; false if a newer cell of the column
+   * is there. The suffix of the cell's key ends at `suffixEnd`.
+   */
+  private place(buffer: Buffer, start: number, end: number, suffixEnd: number): boolean {
+    const { walk } = this
     if (this.last !== emptyBytes) {
       // The version before was newer.
-      if (equalBytes(this.last, this.lastStart, this.lastEnd, buffer, start, end)) return
+      if (equalBytes(this.last, this.lastStart, this.lastEnd, buffer, start, end)) return false
     }
     let order = 1
     while (this.isAtEntry) {
@@ -60,27 +82,47 @@ export class RowOverlay {
       if (order >= 0) break
       this.passEntry()
     }
-    if (this.isAtEntry && order === 0 && this.isOlder(buffer, keyEnd)) return
+    this.replaces = this.isAtEntry && order === 0
+    if (this.replaces) {
+      const age = this.compareAge(buffer, suffixEnd)
+      if (age === 0) this.isUndecided = true
+      if (age < 0) return false
+    }
     this.copyRun(this.isAtEntry ? walk.start : this.end)
     if (this.writer.length === 0) this.rewrites = true
-    this.writer.addCell(buffer, keyStart, keyEnd, valueEnd)
     this.last = buffer
     this.lastStart = start
     this.lastEnd = end
-    if (!this.isAtEntry || order !== 0) return
-    this.runStart = walk.valueEnd
-    this.isAtEntry = walk.next()
+    return true
   }
 
-  /** Ends the cells of a source. */
-  endSource(): void {
-    if (this.last === emptyBytes) return
+  /** Passes the entry in whose place a cell was written. */
+  private passReplaced(): void {
+    if (!this.replaces) return
+    this.runStart = this.walk.valueEnd
+    this.isAtEntry = this.walk.next()
+  }
+
+  /**
+   * Ends the cells of a source. False: a cell has the key of one laid before, and only the order of
+   * their sources tells which one is newer.
+   */
+  endSource(): boolean {
+    if (this.last === emptyBytes) return true
     while (this.rewrites && this.isAtEntry) this.passEntry()
     this.copyRun(this.end)
     const { writer } = this
     this.begin(writer.buffer, 0, writer.length)
     this.writer = this.other
     this.other = writer
+    return !this.isUndecided
+  }
+
+  /** Drops references to the memory of rows and cells. */
+  release(): void {
+    this.begin(emptyBytes, 0, 0)
+    this.last = emptyBytes
+    this.walk.buffer = emptyBytes
   }
 
   private passEntry(): void {
@@ -97,13 +139,12 @@ export class RowOverlay {
     this.runStart = end
   }
 
-  /** Whether a cell in the column of the walk's entry is older than that entry. */
-  private isOlder(buffer: Buffer, keyEnd: number): boolean {
+  /** Below 0: the walk's entry is newer than a cell of its column; 0: their keys are equal. */
+  private compareAge(buffer: Buffer, suffixEnd: number): number {
     const { walk } = this
     const own = walk.suffixEnd - keySuffixBytes
-    return (
-      compareBytes(walk.buffer, own, walk.suffixEnd, buffer, keyEnd - keySuffixBytes, keyEnd) < 0
-    )
+    const suffix = suffixEnd - keySuffixBytes
+    return compareBytes(walk.buffer, own, walk.suffixEnd, buffer, suffix, suffixEnd)
   }
 }
 

@@ -22,6 +22,7 @@ class ScriptedCursor implements BackwardCursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
+  readonly isInMemory = true
   missing = false
   private readonly keys: string[]
 

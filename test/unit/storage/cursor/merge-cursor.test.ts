@@ -15,6 +15,7 @@ class ListCursor implements BackwardCursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
+  readonly isInMemory = true
   private readonly keys: readonly Buffer[]
   private at = 0
 

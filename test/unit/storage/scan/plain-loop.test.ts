@@ -59,6 +59,7 @@ class CheckedCursor implements Cursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
+  readonly isInMemory = true
   moves = 0
   private readonly keys: readonly Buffer[]
   private index = -1

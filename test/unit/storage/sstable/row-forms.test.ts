@@ -94,17 +94,28 @@ void t.test(`cells laid over a row leave the newest of each column, seed ${seed}
       overlay.beginSource()
       const isNewer = (a: StoredCell, b: StoredCell): boolean =>
         a.timestamp > b.timestamp || (a.timestamp === b.timestamp && a.sequence > b.sequence)
-      for (const cell of randomRow(random, 'row', source, 6)) {
+      const cells = randomRow(random, 'row', source, 6)
+      const isRow = random.below(2) === 0 && cells.length > 0
+      if (isRow) {
+        const row = entriesOf(cells)
+        const walk = new RowWalk()
+        walk.begin(row, 0, row.length)
+        do overlay.addEntry(walk)
+        while (walk.next())
+      }
+      for (const cell of cells) {
         const versions = [cell]
-        if (random.below(4) === 0) versions.push({ ...cell, timestamp: 0n, value: 'old' })
+        if (!isRow && random.below(4) === 0) {
+          versions.push({ ...cell, timestamp: 0n, value: 'old' })
+        }
         for (const version of versions) {
           const { bytes, keyEnd } = storedForm(version)
-          overlay.add(bytes, 0, keyEnd, bytes.length)
+          if (!isRow) overlay.add(bytes, 0, keyEnd, bytes.length)
           const known = newest.get(version.qualifier)
           if (known === undefined || isNewer(version, known)) newest.set(version.qualifier, version)
         }
       }
-      overlay.endSource()
+      t.ok(overlay.endSource())
     }
     const expected = columns.flatMap((column) => newest.get(column) ?? [])
     const laid = readAgain(overlay.buffer, overlay.start, overlay.end)
@@ -120,6 +131,22 @@ void t.test(`cells laid over a row leave the newest of each column, seed ${seed}
     const picked = expected.filter(({ qualifier }) => wanted.includes(qualifier))
     t.equal(isAny, picked.length > 0)
     if (isAny) t.same(readAgain(pick.writer.buffer, 0, pick.writer.length), textsOf(picked))
+  }
+  t.end()
+})
+
+void t.test('a cell with the key of one that is there decides nothing', (t) => {
+  const random = seededRandom(seed)
+  const overlay = new RowOverlay()
+  let row = randomRow(random, 'row')
+  while (row.length < 2) row = randomRow(random, 'row')
+  const entries = entriesOf(row)
+  for (const [index, cell] of row.entries()) {
+    const { bytes, keyEnd } = storedForm({ ...cell, value: 'other' })
+    overlay.begin(entries, 0, entries.length)
+    overlay.beginSource()
+    overlay.add(bytes, 0, keyEnd, bytes.length)
+    t.equal(overlay.endSource(), false, `cell ${index}`)
   }
   t.end()
 })
