@@ -27,7 +27,8 @@ export const ReadStep = {
   columnsEnded: 1,
   /**
    * The entry under the cursor is no plain put, begins a row of which more than the newest versions
-   * are wanted, or is of a row that is too long to be read backwards.
+   * are wanted, is to be shown to a filter while the collector is full, or is of a row that is too
+   * long to be read backwards.
    */
   rulesNeeded: 2,
   /** The collector is full, and a cell of the row waits. */
@@ -59,7 +60,7 @@ export function readPlain(
   collector: RowTarget,
 ): ReadStep {
   const { readPoint, oldest } = read
-  const { columns } = read.query
+  const { columns, filter } = read.query
   position.rows = 0
   try {
     while (cursor.valid) {
@@ -88,7 +89,8 @@ export function readPlain(
         if (!passVersion(cursor, position, read, start)) return ReadStep.rulesNeeded
         continue
       }
-      if (collector.full) return ReadStep.full
+      // A filter may exclude the rest of the row: then no cell waits.
+      if (collector.full) return filter === undefined ? ReadStep.full : ReadStep.rulesNeeded
       position.passed = 0
       if (position.qualifierEnd === 0 && columns === undefined) {
         if (rows.take(cursor, position, read, start - keyStart, collector)) {

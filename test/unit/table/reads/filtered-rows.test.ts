@@ -27,6 +27,7 @@ import {
   type CellHint,
   type CellView,
   type Filter,
+  type Observer,
 } from '../../../../src/entries/index.js'
 import { cellsOf } from '../../../helpers/cells-of.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
@@ -148,5 +149,46 @@ void t.test('filters answer for plain rows as for cells in memory', async (t) =>
   await test.flush()
   const inBlocks = answers()
   inMemory.forEach((answer, i) => t.equal(inBlocks[i], answer))
+  await test.close()
+})
+
+void t.test('a full piece is the last one if a filter excludes the rest', async (t) => {
+  const filtered: string[] = []
+  const observer: Observer = {
+    postScannerFilterRow: (_context, _scan, row) => void filtered.push(String(row)),
+  }
+  const coprocessors = [{ name: 'filtered rows', observer }]
+  const test = await TestDatabase.open({ options: { coprocessors } })
+  const table = await test.database.createTable('t', { families: { f: {}, g: {}, h: {} } })
+  const rows = ['r1', 'r2']
+  for (const row of rows) {
+    table.putSync({ row, cells: { 'f:a': '1', 'f:b': '2', 'g:c': '3', 'h:d': '4' } })
+  }
+  const onlyFirst = (): Filter => new QualifierFilter('LESS', 'c')
+  class NotThird extends QualifierFilter {
+    isFamilyEssential(family: string): boolean {
+      return family !== 'h'
+    }
+  }
+  for (const state of ['memtable', 'files']) {
+    if (state === 'files') await test.flush()
+    for (const cut of [{ batch: 2 }, { maxResultBytes: 40, allowPartialResults: true }]) {
+      for (const reversed of [false, true]) {
+        const what = `${state} ${JSON.stringify(cut)} ${reversed}`
+        const scan = table.scan({ ...cut, reversed, filter: onlyFirst() })
+        const pieces = (await scan.toArray()).map(({ row, partial }) => `${String(row)} ${partial}`)
+        const expected = rows.map((row) => `${row} false`)
+        t.same(pieces, reversed ? expected.reverse() : expected, what)
+        t.equal(scan.metrics.rowsFiltered, 0, `${what}: no row is dropped`)
+        for (const loadFamiliesOnDemand of [false, true]) {
+          const filter = new NotThird('NOT_EQUAL', 'c')
+          const others = table.scan({ ...cut, reversed, filter, loadFamiliesOnDemand })
+          const marks = (await others.toArray()).map(({ partial }) => partial)
+          t.same(marks, [true, false, true, false], `${what} ${loadFamiliesOnDemand}`)
+        }
+      }
+    }
+  }
+  t.same(filtered, [], 'observers are shown no row that has results')
   await test.close()
 })
