@@ -9,8 +9,10 @@
  * (`sequenceKept` of the job), and a compaction leaves the old files to open read points.
  *
  * With NEW_VERSION_BEHAVIOR only a major compaction drops cells: those invisible by the order of
- * writing, and markers. An invisible cell stays invisible, so the time of the drop cannot be
- * observed.
+ * writing, expired ones, and markers. As long as no cell expires, an invisible cell stays
+ * invisible, so the time of the drop cannot be observed. A cell that has outlived its own TTL
+ * displaces no other cell any more, and after a delete MIN_VERSIONS may keep an expired version.
+ * Such cells come back if they are still stored.
  */
 import { emptyBytes } from '../../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'

@@ -12,9 +12,10 @@
  * soon as VERSIONS puts with newer timestamps are alive at the same time; those have been seen
  * before it. `depths` holds the number of live puts over time.
  *
- * Consequences: an invisible put stays invisible, so a major compaction may drop it together with
- * the markers, unnoticed by reads. HBase's tracker approximates this (it merges the history between
- * two markers); where the two differ, the rule above is the one that HBase's tests state.
+ * Consequences: as long as no cell expires, an invisible put stays invisible, so a major compaction
+ * may drop it together with the markers, unnoticed by reads. HBase's tracker approximates this (it
+ * merges the history between two markers); where the two differ, the rule above is the one that
+ * HBase's tests state.
  */
 import { CellType } from '../cell/cell-type.js'
 import { isFamilyMarker } from '../cell/cell-key.js'

@@ -177,3 +177,37 @@ void t.test('a row that was copied before anything could expire', async (t) => {
   t.same([...sizes()], [0])
   await test.close()
 })
+
+void t.test(
+  'in the order of writing an expired cell may bring back what is still stored',
+  async (t) => {
+    const least = { versions: 3, minVersions: 1, ttlMilliseconds: 10_000 }
+    for (const [what, family] of Object.entries({ 'own TTL': { versions: 1 }, least })) {
+      for (const isCompacted of [false, true]) {
+        const test = await open()
+        const families = { f: { ...family, newVersionBehavior: true } }
+        const table = await test.database.createTable('t', { families })
+        const now = test.clock.now()
+        const ttlMilliseconds = what === 'own TTL' ? 5 : undefined
+        table.putSync({ row: 'r', cells: { 'f:q': 'old' }, timestamp: now - 20_000 })
+        table.putSync({ row: 'r', cells: { 'f:q': 'new' }, timestamp: now, ttlMilliseconds })
+        const values = (): (string | undefined)[] => {
+          const cells = table.getSync({ row: 'r', versions: 'all' }).cells()
+          return cells.map(({ value }) => value.toString())
+        }
+        t.same(values(), ['new'])
+        await test.flush()
+        t.same(values(), ['new'])
+        if (isCompacted) await test.compact(true)
+        if (what === 'own TTL') test.clock.milliseconds += 100
+        else
+          table.deleteSync({
+            row: 'r',
+            columnVersions: [{ family: 'f', qualifier: 'q', timestamp: now }],
+          })
+        t.same(values(), isCompacted ? [] : ['old'], `${what}, compacted: ${isCompacted}`)
+        await test.close()
+      }
+    }
+  },
+)
