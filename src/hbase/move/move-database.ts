@@ -27,7 +27,7 @@ import { checkAborted, hasCode } from '../../base/errors.js'
 import { rowWrites } from '../owned/log/apply.js'
 import { patienceOf, type Patience } from '../owned/log/log-store.js'
 import type { LoggedCell } from '../owned/log/logged-batch.js'
-import { writeRows } from '../owned/row-writer.js'
+import { RowWriter } from '../owned/row-writer.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
 import { ChangeReader } from './change-reader.js'
 import { differences, differencesOfRows, nameOf, type Difference } from './compare.js'
@@ -102,6 +102,7 @@ class Mover {
   readonly #settings: MoveSettings
   readonly #state: HeldState
   readonly #patience: Patience
+  readonly #writer: RowWriter
   /** Rows by name of the table and row, that were changed since they were compared. */
   #changed = new Map<string, { readonly table: string; readonly row: Buffer }>()
   /** By name of the table: the unlogged mutations before it was last compared as a whole. */
@@ -123,6 +124,7 @@ class Mover {
     this.#settings = settings
     this.#state = state
     this.#patience = patience
+    this.#writer = new RowWriter(target, 'failure')
   }
 
   get #tables(): string[] {
@@ -312,7 +314,7 @@ class Mover {
     const { signal, onProgress } = this.#settings
     checkAborted('moveDatabase', signal)
     const writes = rowWrites([{ sequence: 0, timestamp: 0, cells }])
-    await writeRows(this.#target, writes, this.#patience, 'failure')
+    await this.#writer.write(writes, this.#patience)
     this.#written += cells.length
     const { phase } = this.#state.now
     onProgress?.({ phase: phase === 'copying' ? phase : 'following', cells: this.#written })

@@ -34,7 +34,7 @@ import { ownedOptions, type OwnedOptions, type OwnedSettings } from './options.j
 import { OwnedAdmin } from './owned-admin.js'
 import { OwnedTable, plain } from './owned-table.js'
 import { RowOrder } from './row-order.js'
-import { writeRows } from './row-writer.js'
+import { RowWriter } from './row-writer.js'
 import { ensureLogTable, TableLogStore } from './table-log-store.js'
 import { View, Views } from './views.js'
 import { EvaluationError, WorkingCopy } from './working-copy.js'
@@ -67,6 +67,7 @@ export async function ownDatabase(
   await ensureLogTable(database, logTable, settings.durability)
   const store = new TableLogStore(database.table(logTable))
   const place: LogPlace = { store, name, patience }
+  const writer = new RowWriter(database, 'passed over')
   for (;;) {
     checkAborted('ownDatabase', signal)
     const seen = await readOwner(place)
@@ -80,7 +81,7 @@ export async function ownDatabase(
     const claimed = await claim(place, randomUUID(), seen)
     if (claimed === undefined) continue
     const write = async (batches: readonly LoggedBatch[]): Promise<void> => {
-      for (const round of roundsOf(batches)) await writeRows(database, rowWrites(round), patience)
+      for (const round of roundsOf(batches)) await writer.write(rowWrites(round), patience)
     }
     const recovered = await recover(place, claimed, write)
     const owned = new OwnedDatabase(database, settings, place, recovered)
@@ -105,6 +106,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   readonly #clock: { now(): number }
   readonly #feeds: Feeds
   readonly #patience: Patience
+  readonly #writer: RowWriter
   #copy: WorkingCopy | undefined = undefined
   readonly #order = new RowOrder()
   #running = 0
@@ -125,6 +127,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     this.#store = store
     this.#settings = settings
     this.#patience = place.patience
+    this.#writer = new RowWriter(store, 'passed over')
     this.cellBytesMax = store.cellBytesMax
     this.capabilities = Object.freeze({
       ...store.capabilities,
@@ -293,6 +296,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
       } finally {
         await this.#copy!.mirror.forget(table)
         this.filters.forget(table)
+        this.#writer.forget(table)
       }
     })
   }
@@ -385,7 +389,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
       for (const round of roundsOf(batches)) {
         const writes = rowWrites(round)
         await this.#views.capture(writes)
-        await writeRows(this.#store, writes, retry)
+        await this.#writer.write(writes, retry)
       }
     })()
     this.#round = applied

@@ -1,6 +1,16 @@
-/** Writes batches of the log into the tables of the database. */
+/**
+ * Writes rows for a log that forgets them afterwards, or for a move that counts them as there. So
+ * they are in the store's own log also where the durability of the table says less.
+ */
 import { performance } from 'node:perf_hooks'
-import type { ColumnTarget, Database, Mutation, PutCell, RowMutations } from '../../api/index.js'
+import type {
+  ColumnTarget,
+  Database,
+  DurabilityOption,
+  Mutation,
+  PutCell,
+  RowMutations,
+} from '../../api/index.js'
 import { hasCode } from '../../base/errors.js'
 import type { RowWrite } from './log/apply.js'
 import type { Patience } from './log/log-store.js'
@@ -14,50 +24,74 @@ function isDropped(error: unknown): boolean {
   return hasCode(error, 'ERR_TABLE_NOT_FOUND') || hasCode(error, 'ERR_NO_SUCH_COLUMN_FAMILY')
 }
 
-/**
- * Writes rows. `retry` waits after a failure, or throws to give up. `dropped` says whether cells of
- * tables and families that are not there are passed over, or are a failure.
- */
-export async function writeRows(
-  database: Database,
-  writes: readonly RowWrite[],
-  retry: Patience,
-  dropped: 'passed over' | 'failure' = 'passed over',
-): Promise<void> {
-  const isPassed = (error: unknown): boolean => dropped === 'passed over' && isDropped(error)
-  const byTable = groupBy(writes, ({ table }) => table)
-  await Promise.all(
-    Array.from(byTable, async ([name, rows]) => {
-      for (let at = 0; at < rows.length; at += operationsMax) {
-        await writeTable(database, name, rows.slice(at, at + operationsMax), retry, isPassed)
-      }
-    }),
-  )
-}
+/** Writes rows into the tables of a database; see the file header. */
+export class RowWriter {
+  readonly #database: Database
+  readonly #dropped: 'passed over' | 'failure'
+  /** By name of the table: what its writes ask for. */
+  readonly #durabilities = new Map<string, DurabilityOption>()
 
-async function writeTable(
-  database: Database,
-  name: string,
-  writes: readonly RowWrite[],
-  retry: Patience,
-  isPassed: (error: unknown) => boolean,
-): Promise<void> {
-  let left = writes.map(rowMutations)
-  let since: number | undefined
-  while (left.length > 0) {
-    let error: unknown
-    try {
-      const outcomes = await database.table(name).batch(left.map((mutateRow) => ({ mutateRow })))
-      const failed = outcomes.map((outcome) => (outcome.ok ? undefined : outcome.error))
-      error = failed.find((each) => each !== undefined && !isPassed(each))
-      left = left.filter((_, index) => failed[index] !== undefined && !isPassed(failed[index]))
-    } catch (failure) {
-      if (isPassed(failure)) return
-      error = failure
+  /**
+   * @param dropped whether cells of tables and families that are not there are passed over, or are
+   *   a failure
+   */
+  constructor(database: Database, dropped: 'passed over' | 'failure') {
+    this.#database = database
+    this.#dropped = dropped
+  }
+
+  /** Writes rows. `retry` waits after a failure, or throws to give up. */
+  async write(writes: readonly RowWrite[], retry: Patience): Promise<void> {
+    const byTable = groupBy(writes, ({ table }) => table)
+    await Promise.all(
+      Array.from(byTable, async ([name, rows]) => {
+        for (let at = 0; at < rows.length; at += operationsMax) {
+          await this.#writeTable(name, rows.slice(at, at + operationsMax), retry)
+        }
+      }),
+    )
+  }
+
+  /** Forgets the durability of a table that has changed. */
+  forget(table: string): void {
+    this.#durabilities.delete(table)
+  }
+
+  async #writeTable(name: string, writes: readonly RowWrite[], retry: Patience): Promise<void> {
+    let left = writes.map(rowMutations)
+    let since: number | undefined
+    while (left.length > 0) {
+      let error: unknown
+      try {
+        const durability = await this.#durabilityOf(name)
+        const table = this.#database.table(name)
+        const rows = left.map((row) => ({ mutateRow: { ...row, durability } }))
+        const outcomes = await table.batch(rows)
+        const failed = outcomes.map((outcome) => (outcome.ok ? undefined : outcome.error))
+        error = failed.find((each) => each !== undefined && !this.#isPassed(each))
+        left = left.filter((_, i) => failed[i] !== undefined && !this.#isPassed(failed[i]))
+      } catch (failure) {
+        if (this.#isPassed(failure)) return
+        error = failure
+      }
+      if (left.length === 0) return
+      since ??= performance.now()
+      await retry(error, since)
     }
-    if (left.length === 0) return
-    since ??= performance.now()
-    await retry(error, since)
+  }
+
+  #isPassed(error: unknown): boolean {
+    return this.#dropped === 'passed over' && isDropped(error)
+  }
+
+  async #durabilityOf(name: string): Promise<DurabilityOption> {
+    const known = this.#durabilities.get(name)
+    if (known !== undefined) return known
+    const { durability } = await this.#database.admin.getDescriptor(name)
+    const isWeak = durability === 'SKIP_WAL' || durability === 'ASYNC_WAL'
+    const asked = isWeak ? 'SYNC_WAL' : 'USE_DEFAULT'
+    this.#durabilities.set(name, asked)
+    return asked
   }
 }
 

@@ -2,7 +2,9 @@
 import t from 'tap'
 import type { Database, Scan } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { Database as Cellar } from '../../../../src/entries/index.js'
 import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
+import { SimulatedDisk } from '../../../doubles/testing.js'
 
 type Embedded = Awaited<ReturnType<typeof openMemoryDatabase>>
 
@@ -85,4 +87,25 @@ void t.test('a signal ends the inspection of cells', async (t) => {
   await t.rejects(moving, { code: 'ERR_ABORTED' })
   t.strictSame(target.admin.listTableNames(), [], 'nothing was made')
   for (const each of [source, target]) await each.close()
+})
+
+void t.test('a kill after a move loses no row, whatever the durability of the table', async (t) => {
+  for (const durability of ['SKIP_WAL', 'ASYNC_WAL'] as const) {
+    const source = await openMemoryDatabase()
+    const table = await source.createTable('a', { families: { f: {} }, durability })
+    for (let i = 0; i < 10; i++) table.putSync({ row: `r${i}`, cells: { 'f:q': 'v' } })
+    const disk = new SimulatedDisk()
+    const options = { executor: 'inline', compactionEnabled: false } as const
+    const target = await Cellar.open('/target', { fileSystem: disk, ...options })
+    await moveDatabase(source, target)
+    for (const fileSystem of [disk.kill(), disk.crash('dropUnsynced', () => 0)]) {
+      const left = await Cellar.open('/target', { fileSystem, ...options })
+      t.equal((await left.table('a').scan().toArray()).length, 10, durability)
+      t.equal(left.admin.getDescriptor('a').durability, durability)
+      const again = await moveDatabase(source, left)
+      t.equal(again.writtenCells, 0, 'nothing was left to do')
+      await left.close()
+    }
+    for (const each of [source, target]) await each.close()
+  }
 })

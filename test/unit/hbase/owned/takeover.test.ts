@@ -8,7 +8,9 @@ import {
 } from '../../../../src/hbase/owned/log/log-store.js'
 import { claim, makeChunk } from '../../../../src/hbase/owned/log/takeover.js'
 import { ensureLogTable, TableLogStore } from '../../../../src/hbase/owned/table-log-store.js'
+import { Database } from '../../../../src/entries/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { SimulatedDisk } from '../../../doubles/testing.js'
 import { withTableCalls } from '../../../helpers/planted.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
@@ -197,4 +199,23 @@ void t.test('a snapshot is closed while the rows of a write are kept for it', as
   }
   await database.close()
   await store.close()
+})
+
+void t.test('a killed store loses no part of a batch, whatever its tables skip', async (t) => {
+  const fileSystem = new SimulatedDisk()
+  const settings = { executor: 'inline', compactionEnabled: false } as const
+  const store = await Database.open('/db', { fileSystem, ...settings })
+  const first = await ownDatabase(store, { ...options, heartbeatMilliseconds: 10 })
+  await first.createTable('a', { families: { f: {} } })
+  await first.createTable('b', { families: { f: {} } })
+  await first.atomic(twoRows('logged'))
+  await first.admin.modifyTable('b', { durability: 'SKIP_WAL' })
+  await first.atomic(twoRows('skipped'))
+  // A heartbeat notes that the batches are applied.
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const left = await Database.open('/db', { fileSystem: fileSystem.kill(), ...settings })
+  const second = await ownDatabase(left, options)
+  t.equal((await second.table('a').get({ row: 'r' })).value('f:q', 'utf8'), 'skipped')
+  t.equal((await second.table('b').scan().toArray()).length, 2)
+  for (const each of [second, left, first, store]) await each.close()
 })
