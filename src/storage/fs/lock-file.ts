@@ -131,19 +131,19 @@ async function attempt(directory: string, draft: string, host: LockHost): Promis
   await host.step?.()
   const claim = heirPathOf(directory, last.id)
   if (!publish(draft, claim)) return false
-  await host.step?.()
-  if ((await readEntry(path))?.id !== root.id) {
-    remove(claim)
-    return false
-  }
-  await host.step?.()
+  let isOwner = false
   try {
-    nodeFs.renameSync(claim, path)
-  } catch (error) {
-    remove(claim)
-    throw error
+    await host.step?.()
+    if ((await readEntry(path))?.id === root.id) {
+      await host.step?.()
+      nodeFs.renameSync(claim, path)
+      isOwner = true
+    }
+  } finally {
+    // A claim that stays excludes other processes for as long as this one lives.
+    if (!isOwner) remove(claim)
   }
-  return true
+  return isOwner
 }
 
 /** Removes `LOCK` if it is still the file of this owner. */
@@ -246,11 +246,16 @@ function lookAt(path: string): LockEntry | undefined {
   return { id, inode: stat.ino, text, owner }
 }
 
-/** `LOCK` after it got the description `text`. */
+/** `LOCK` after it got the description `text`. An error gives the directory back. */
 function ownEntry(directory: string, id: string, text: string): LockEntry {
   const path = join(directory, lockFileName)
-  const stat = nodeFs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  return { id, inode: stat?.ino ?? 0n, text, owner: parseOwner(text) }
+  try {
+    const stat = nodeFs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
+    return { id, inode: stat?.ino ?? 0n, text, owner: parseOwner(text) }
+  } catch (error) {
+    remove(path)
+    throw error
+  }
 }
 
 /**

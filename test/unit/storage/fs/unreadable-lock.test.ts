@@ -13,12 +13,22 @@ import { syntheticError } from '../../../../src/storage/fs/errors.js'
 /** Without sockets, as on systems other than Linux: then LOCK alone decides. */
 const options = { sockets: false }
 
-/** Makes a function of `node:fs` fail for paths with an end, until the returned call. */
-function fail(t: Test, name: 'openSync' | 'readdirSync', end: string, code: string): () => void {
+/**
+ * Makes a function of `node:fs` fail for paths with an end, until the returned call. `after` is the
+ * number of calls that succeed before.
+ */
+function fail(
+  t: Test,
+  name: 'lstatSync' | 'openSync' | 'readdirSync',
+  end: string,
+  code: string,
+  after = 0,
+): () => void {
   const functions = fs as unknown as Record<string, (...values: unknown[]) => unknown>
   const original = functions[name]
+  let passed = 0
   functions[name] = (path: unknown, ...others: unknown[]) => {
-    if (String(path).endsWith(end)) throw syntheticError(code)
+    if (String(path).endsWith(end) && passed++ >= after) throw syntheticError(code)
     return original(path, ...others)
   }
   syncBuiltinESMExports()
@@ -68,4 +78,32 @@ void t.test('an opener that fails after it took LOCK leaves none', async (t) => 
   t.same(fs.readdirSync(directory), [])
   const lock = await lockDirectory(directory, options)
   await lock.release()
+})
+
+void t.test('an opener that fails at any look at LOCK leaves none, and no claim', async (t) => {
+  const directory = t.testdir({})
+  const path = join(directory, lockFileName)
+  const own = await lockDirectory(directory, options)
+  const owner = JSON.parse(fs.readFileSync(path, 'utf8')) as object
+  await own.release()
+  const dead = JSON.stringify({ ...owner, id: 'd'.repeat(32), startTime: 'before' })
+  for (const text of [dead, undefined]) {
+    for (const name of ['lstatSync', 'openSync'] as const) {
+      for (let after = 0, isLocked = false; !isLocked && after < 10; after++) {
+        fs.rmSync(path, { force: true })
+        if (text !== undefined) fs.writeFileSync(path, text)
+        const undo = fail(t, name, lockFileName, 'EMFILE', after)
+        const lock = await lockDirectory(directory, options).catch((error: unknown) => {
+          t.match(error, { code: 'ERR_IO', cause: { code: 'EMFILE' } })
+        })
+        undo()
+        isLocked = lock !== undefined
+        await lock?.release()
+        const left = fs.readdirSync(directory)
+        const isThere = text !== undefined && left.includes(lockFileName)
+        if (isThere) t.equal(fs.readFileSync(path, 'utf8'), text, `${name} ${after}`)
+        t.strictSame(left, isThere ? [lockFileName] : [], `${name} ${after}`)
+      }
+    }
+  }
 })
