@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { CellarError, ErrorCode, invalidArgument, type Put } from '../../api/index.js'
+import { systemRandomBytes } from '../../base/random-bytes.js'
 import type { Database, EmbeddedTable } from '../../entries/index.js'
 import { loadCodecs } from '../../storage/codec/codec.js'
 import { NodeFileSystem } from '../../storage/fs/node-fs.js'
@@ -44,7 +45,8 @@ export async function dump(table: string, words: DumpWords): Promise<void> {
   }
   refuseExisting(file)
   // A dump gets its name when it is whole and on the disk: no file of that name is a part of one.
-  const part = `${file}.${process.pid}.unfinished`
+  // What another process has left, or is writing, has another name.
+  const part = `${file}.${Buffer.from(systemRandomBytes(8)).toString('hex')}.unfinished`
   const stream = createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true })
   await once(stream, 'open')
   const ended = finished(stream)

@@ -10,7 +10,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { Database } from '../../../src/entries/index.js'
 import { generatorOf } from '../../crash/recovery.js'
-import { cellar, cli, temporary } from './support.js'
+import { cellar, cli, startCellar, temporary } from './support.js'
 
 const home = temporary(t)
 const seed = Number(process.env['CELLAR_SEED'] ?? 1)
@@ -228,4 +228,20 @@ void t.test('a dump that is killed leaves no file of its name', async (t) => {
   t.equal(existsSync(file), false)
   t.equal((await cellar(...words)).status, 0, 'the command can be repeated')
   t.equal(readFileSync(file, 'utf8').split('\n').length, 35)
+})
+
+void t.test('a dump does not meet what a killed process of its number has left', async (t) => {
+  const directory = join(home, 'numbered')
+  const database = await Database.open(directory)
+  await database.createTable('t', { families: { f: {} } })
+  await database.close()
+  const file = join(home, 'numbered.json')
+  // In a container each command may have the same number.
+  const pid = 'Object.defineProperty(process,%22pid%22,{value:7})'
+  const environment = { NODE_OPTIONS: `--import=data:text/javascript,${pid}` }
+  writeFileSync(`${file}.7.unfinished`, 'cut')
+  const words = ['dump', 't', '-o', file, '-d', directory]
+  t.match(await startCellar(words, { environment }), { status: 0, complaint: '' })
+  t.ok(existsSync(file))
+  t.equal(readFileSync(`${file}.7.unfinished`, 'utf8'), 'cut')
 })
