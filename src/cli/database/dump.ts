@@ -59,7 +59,8 @@ export async function dump(table: string, words: DumpWords): Promise<void> {
   } catch (error) {
     stream.destroy()
     await ended.catch(() => undefined)
-    await rm(part)
+    // The part counts for nothing, and the error tells the reason.
+    await rm(part, { force: true }).catch(() => undefined)
     throw error
   }
   await new NodeFileSystem().syncDirectory(dirname(file))

@@ -245,3 +245,22 @@ void t.test('a dump does not meet what a killed process of its number has left',
   t.ok(existsSync(file))
   t.equal(readFileSync(`${file}.7.unfinished`, 'utf8'), 'cut')
 })
+
+void t.test('a dump that fails says why, also when its part cannot be removed', async (t) => {
+  const directory = join(home, 'refused')
+  await (await Database.open(directory)).close()
+  const file = join(home, 'refused.json')
+  const module = [
+    'import fs from "node:fs/promises"',
+    'import { syncBuiltinESMExports } from "node:module"',
+    'fs.rm = () => Promise.reject(new Error("EROFS"))',
+    'syncBuiltinESMExports()',
+  ]
+  const code = encodeURIComponent(module.join('\n'))
+  const environment = { NODE_OPTIONS: `--import=data:text/javascript,${code}` }
+  const words = ['dump', 'absent', '-o', file, '-d', directory]
+  const { status, complaint } = await startCellar(words, { environment })
+  t.equal(status, 2)
+  t.match(complaint, 'absent')
+  t.equal(existsSync(file), false)
+})
