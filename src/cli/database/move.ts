@@ -1,5 +1,5 @@
 /** `cellar move`: tables from a directory to HBase, or from HBase to a directory. */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { invalidArgument, type Database } from '../../api/index.js'
 import {
   connectHBase,
@@ -13,6 +13,8 @@ import {
   type TableHFiles,
 } from '../../entries/hbase.js'
 import { openMemoryDatabase } from '../../entries/memory.js'
+import { checkMove } from '../../hbase/move/inspect-move.js'
+import { isIgnoredName } from '../../storage/version/file-names.js'
 import { looking, writing } from './open.js'
 import { Output } from './output.js'
 import { Progress } from './progress.js'
@@ -49,8 +51,12 @@ export async function move(source: string, target: string, words: MoveWords): Pr
     onProgress: ({ phase, cells }) => progress.show(() => `${phase}, ${cells} cells`),
   }
   try {
-    await withPlace(source, words, 'source', (from) =>
-      withPlace(target, words, 'target', async (to) => {
+    await withPlace(source, words, 'source', async (from) => {
+      // A move that is refused makes no database.
+      if (words.dryRun !== true && isVacant(target)) {
+        await using(await openMemoryDatabase(), (none) => checkMove(from, none, options))
+      }
+      await withPlace(target, words, 'target', async (to) => {
         if (words.dryRun === true) {
           await tellInspection(output, await inspectMove(from, to, options))
           return
@@ -59,9 +65,9 @@ export async function move(source: string, target: string, words: MoveWords): Pr
         process.once('SIGINT', interrupt)
         const report = await moveDatabase(from, to, options)
         progress.end()
-        await tellReport(output, source, report)
-      }),
-    )
+        await tellReport(output, source, from, report)
+      })
+    })
   } catch (error) {
     if (!(error instanceof LoadFirst)) throw error
     progress.end()
@@ -84,6 +90,13 @@ function checkWords(places: readonly string[], words: MoveWords): void {
   if ((framed === true || tls === true) && !places.some(isAddress)) {
     throw invalidArgument('--framed and --tls are of a gateway of HBase: give its address')
   }
+}
+
+/** Whether a place is a directory in which an open would make a database. */
+function isVacant(place: string): boolean {
+  if (isAddress(place)) return false
+  if (!existsSync(place)) return true
+  return statSync(place).isDirectory() && readdirSync(place).every(isIgnoredName)
 }
 
 /** Whether a place is an address, and no directory. */
@@ -119,7 +132,7 @@ async function tellLoads(output: Output, files: readonly TableHFiles[]): Promise
   }
 }
 
-type Run = (database: Database) => Promise<void>
+type Run = (database: Database) => Promise<unknown>
 
 /** Runs with the database of a directory, or of an address `hbase://host:port`. */
 async function withPlace(
@@ -135,7 +148,7 @@ async function withPlace(
   const directory = { directory: place }
   if (words.dryRun !== true) {
     await writing(directory, run, { createIfMissing: role === 'target' })
-  } else if (role === 'source' || existsSync(place)) {
+  } else if (role === 'source' || !isVacant(place)) {
     await looking(directory, run)
   } else {
     // An empty database stands for the directory that the move would make.
@@ -160,7 +173,7 @@ async function withHBase(
 
 async function using<T extends Database>(
   database: T,
-  run: (database: T) => Promise<void>,
+  run: (database: T) => Promise<unknown>,
 ): Promise<void> {
   try {
     await run(database)
@@ -190,14 +203,25 @@ async function tellInspection(output: Output, inspection: MoveInspection): Promi
   await output.line(obstacles.length === 0 ? 'the move can begin' : 'the move would be refused')
 }
 
-async function tellReport(output: Output, source: string, report: MoveReport): Promise<void> {
+async function tellReport(
+  output: Output,
+  source: string,
+  from: Database,
+  report: MoveReport,
+): Promise<void> {
   if (output.json) return output.value(report)
   const { tables, comparedRows, comparedCells, writtenCells, repairedRows } = report
   await output.line(`tables: ${tables.join(', ')}`)
-  if (writtenCells + comparedRows === 0) return output.line('nothing was left to do')
   await output.line(
-    `${writtenCells} cells written, ${repairedRows} rows copied again; ` +
-      `${comparedRows} rows with ${comparedCells} cells compared, all equal`,
+    writtenCells + comparedRows === 0
+      ? 'no cell was left to move'
+      : `${writtenCells} cells written, ${repairedRows} rows copied again; ` +
+          `${comparedRows} rows with ${comparedCells} cells compared, all equal`,
   )
+  // Of a move that had ended before they may be writable again, or gone.
+  for (const name of tables) {
+    if (!(await from.admin.tableExists(name))) return
+    if (!(await from.admin.getDescriptor(name)).readOnly) return
+  }
   await output.line(`these tables of ${source} are read-only now`)
 }

@@ -1,11 +1,13 @@
 /** The dry run of a move: what stands in its way, and what it does not bring over. */
 import {
+  CellarError,
   checkDatabase,
   type Capability,
   type Database,
   type FamilyOptions,
 } from '../../api/index.js'
 import { checkAborted } from '../../base/errors.js'
+import { HBaseErrorCode } from '../thrift/wire/errors.js'
 import { moveOptions, type MoveOptions } from './options.js'
 import { sourceCells } from './source-cells.js'
 
@@ -65,6 +67,18 @@ export async function inspectMove(
   }
   notes.push('options of storage, such as compression, are the defaults of the target')
   return { tables: names, obstacles, notes }
+}
+
+/** The names of the tables of a move. `ERR_MOVE_REFUSED` with all obstacles. */
+export async function checkMove(
+  source: Database,
+  target: Database,
+  options: MoveOptions,
+): Promise<readonly string[]> {
+  const { tables, obstacles } = await inspectMove(source, target, options)
+  if (obstacles.length === 0) return tables
+  const message = `the move cannot begin: ${obstacles.join('; ')}`
+  throw new CellarError(HBaseErrorCode.moveRefused, message)
 }
 
 async function hasRows(database: Database, name: string): Promise<boolean> {

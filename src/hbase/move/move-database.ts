@@ -32,7 +32,7 @@ import { HBaseErrorCode } from '../thrift/wire/errors.js'
 import { ChangeReader } from './change-reader.js'
 import { differences, differencesOfRows, nameOf, type Difference } from './compare.js'
 import { exportTable } from './export-table.js'
-import { ensureTarget, inspectMove } from './inspect-move.js'
+import { checkMove, ensureTarget } from './inspect-move.js'
 import { HeldState } from './move-state.js'
 import {
   moveOptions,
@@ -81,11 +81,7 @@ export async function moveDatabase(
   }
   const place = { source, target, stateTable, tables: named, patience }
   const state = await HeldState.take(place, async () => {
-    const { tables, obstacles } = await inspectMove(source, target, options)
-    if (obstacles.length > 0) {
-      const message = `the move cannot begin: ${obstacles.join('; ')}`
-      throw new CellarError(HBaseErrorCode.moveRefused, message)
-    }
+    const tables = await checkMove(source, target, options)
     const stores = storesOf(source, tables)
     return { sequence: nextSequence(source), tables: noneCopied(tables), stores }
   })

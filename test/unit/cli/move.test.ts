@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
@@ -48,7 +48,10 @@ void t.test('tables move, whenever the command is killed', async (t) => {
   let kills = 0
   while (await killed(['move', source, target], 300 * 1.4 ** kills)) kills++
   t.comment(`${kills} kills`)
-  t.match((await cellar('move', source, target)).out, /nothing was left to do/)
+  t.match(
+    (await cellar('move', source, target)).out,
+    /no cell was left to move\nthese tables of .* are read-only/,
+  )
   const dumps = await Promise.all([source, target].map((each) => cellar('dump', 't', '-d', each)))
   const [wanted, found] = dumps.map(({ out }) => out.split('\n').slice(1))
   // Behind the cells stands their number.
@@ -103,3 +106,32 @@ void t.test('an interruption ends a move whose gateway never answers', async (t)
   socket.destroy()
   gateway.close()
 })
+
+void t.test(
+  'a move that is refused makes no database, and a dry run sees that none is',
+  async (t) => {
+    const [source, target] = [join(home, 'some'), join(home, 'none')]
+    const database = await Database.open(source)
+    await database.createTable('t', { families: { f: { newVersionBehavior: true } } })
+    await database.createTable('empty', { families: { f: {} } })
+    await database.close()
+    const refused = await cellar('move', source, target)
+    t.match(refused.complaint, 'newVersionBehavior')
+    t.equal(refused.status, 1)
+    t.equal((await cellar('move', source, target, '--tables', 'absent')).status, 2)
+    t.equal(existsSync(target), false)
+    mkdirSync(target)
+    const words = ['move', source, target, '--tables', 'empty']
+    t.match(await cellar(...words, '--dry-run'), { status: 0, out: /the move can begin/ })
+    t.equal((await cellar('move', source, target)).status, 1)
+    t.strictSame(readdirSync(target), [])
+
+    t.match((await cellar(...words)).out, /no cell was left to move\nthese tables of .* read-only/)
+    const writable = await Database.open(source)
+    await writable.admin.modifyTable('empty', { readOnly: false })
+    await writable.close()
+    const again = await cellar(...words)
+    t.equal(again.status, 0)
+    t.notMatch(again.out, /read-only/, 'the source has its table back')
+  },
+)
