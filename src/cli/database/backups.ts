@@ -6,10 +6,11 @@
  * Only folders with such a name that hold a backup are ever removed. They lose their name first, so
  * a folder with such a name is whole, also when a removal is interrupted; the next one ends it.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { invalidArgument, systemClock } from '../../api/index.js'
 import { NodeFileSystem } from '../../entries/index.js'
+import { makeDurableDirectory } from '../../storage/engine/open/make-directory.js'
 
 const stamp = /^\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}\.\d{3}Z$/
 const unfinished = '.unfinished'
@@ -59,7 +60,8 @@ async function addTo<Summary>(
   folder: string,
   run: (directory: string) => Promise<Summary>,
 ): Promise<[directory: string, summary: Summary]> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const fileSystem = new NodeFileSystem()
+  makeDurableDirectory(fileSystem, folder)
   if (existsSync(join(folder, 'BACKUP'))) {
     throw invalidArgument(`${folder} is a backup, not a folder of backups`)
   }
@@ -67,7 +69,7 @@ async function addTo<Summary>(
   const summary = await run(path)
   const directory = join(folder, nextName(readdirSync(folder).filter(isBackupName)))
   renameSync(path, directory)
-  for (const each of [folder, dirname(folder)]) new NodeFileSystem().syncDirectorySync(each)
+  for (const each of [folder, dirname(folder)]) fileSystem.syncDirectorySync(each)
   return [directory, summary]
 }
 

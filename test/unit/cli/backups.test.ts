@@ -1,5 +1,5 @@
 /** Folders of backups: their names, and what is no such folder. */
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { makeBackup } from '../../../src/cli/database/backups.js'
@@ -41,9 +41,8 @@ void t.test('a backup takes no other backups in', async (t) => {
 void t.test('the name of a backup is on the disk before an older one is removed', async (t) => {
   const database = await Database.open(join(home, 'durable'))
   t.teardown(() => database.close())
-  const folder = join(home, 'durable-backups')
+  const folder = join(home, 'new', 'durable-backups')
   const run = (directory: string) => database.backup(directory)
-  const first = await makeBackup(folder, 1, { run, verify: undefined })
   const synced = new Map<string, string[]>()
   const { syncDirectorySync } = NodeFileSystem.prototype as {
     syncDirectorySync: (this: NodeFileSystem, path: string) => void
@@ -53,6 +52,10 @@ void t.test('the name of a backup is on the disk before an older one is removed'
     syncDirectorySync.call(this, path)
     synced.set(path, readdirSync(path))
   }
+  const first = await makeBackup(folder, 1, { run, verify: undefined })
+  t.strictSame(synced.get(dirname(folder)), ['durable-backups'])
+  t.ok(synced.get(home)?.includes('new'), 'also those of new folders above')
+  synced.clear()
   const second = await makeBackup(folder, 1, { run, verify: undefined })
   const names = [first, second].map(({ directory }) => directory.slice(folder.length + 1))
   t.strictSame(synced.get(folder), names)
@@ -73,4 +76,14 @@ void t.test('a removal that was killed is ended by the next backup', async (t) =
   t.strictSame(removed, [])
   const names = readdirSync(folder).sort()
   t.strictSame(names, [directory.slice(folder.length + 1), 'notes.removing'])
+})
+
+void t.test('a folder of backups that cannot be made is told', async (t) => {
+  const run = () => Promise.reject(new Error('it was made'))
+  const file = join(home, 'file')
+  writeFileSync(file, '')
+  for (const folder of [join(file, 'backups'), '/proc/none/backups']) {
+    const making = makeBackup(folder, 1, { run, verify: undefined })
+    await t.rejects(making, { name: 'CellarError', message: /^makeDirectory of / })
+  }
 })
