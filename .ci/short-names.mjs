@@ -41,6 +41,8 @@ function inLines(text, map) {
       while (end > lineLength) {
         let place = placeBefore(end - lineLength)
         while (place > 0 && !';,'.includes(line[place - 1])) place = placeBefore(place - 1)
+        // An empty line before this one would be in a template that the line begins in.
+        if (place === 0) break
         parts.unshift(line.slice(place, end))
         end = place
       }
