@@ -1,5 +1,6 @@
 /** Cellar: an embedded wide-column store for Node. The public entry of the package `cellardb`. */
-export { Database, type CompactOptions, type OpenOptions } from '../table/database.js'
+export { Database } from '../table/database.js'
+export type { OpenOptions } from '../table/open-database.js'
 export type { DatabaseListener } from '../table/database-events.js'
 export type {
   CompactedFiles,
@@ -47,6 +48,7 @@ export type {
   BulkLoaded,
   BulkLoadOptions,
   CompactionWatch,
+  CompactOptions,
   MajorCompaction,
 } from '../table/admin/options.js'
 export {

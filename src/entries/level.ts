@@ -13,7 +13,7 @@ import {
 } from '../api/index.js'
 import { TableLevel } from '../level/index.js'
 import type { DatabaseOpener, LevelDatabase, TableLevelOptions } from '../level/index.js'
-import type { OpenOptions } from '../table/database.js'
+import type { OpenOptions } from '../table/open-database.js'
 
 export { LevelErrorCode, TableLevel } from '../level/index.js'
 export type {

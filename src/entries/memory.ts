@@ -5,7 +5,8 @@
 import { checkObject, readArguments } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { MemoryFileSystem } from '../storage/fs/memory-fs.js'
-import { Database, type OpenOptions } from '../table/database.js'
+import { Database } from '../table/database.js'
+import type { OpenOptions } from '../table/open-database.js'
 
 const notInMemory = ['fileSystem', 'createIfMissing', 'readOnly', 'recovery', 'executor'] as const
 

@@ -11,7 +11,6 @@ import { checkText, readArguments } from '../base/arguments.js'
 import { types } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { boolean, declareOptions, type OptionsOf } from '../base/options.js'
-import type { CompactionRequest } from '../storage/engine/background/compactor.js'
 import type { Ddl } from '../storage/engine/catalog/ddl.js'
 import type { TableState } from '../storage/engine/catalog/catalog.js'
 import type { Engine } from '../storage/engine/engine.js'
@@ -19,7 +18,6 @@ import type { Lifecycle } from '../storage/engine/lifecycle.js'
 import { checkFamilyName, namespaceOf } from '../storage/cell/limits.js'
 import { Ingest } from '../storage/engine/transfer/ingest.js'
 import { TableSnapshots } from '../storage/engine/catalog/snapshots.js'
-import type { Store } from '../storage/store/store.js'
 import type { TableDefinition } from '../storage/version/catalog.js'
 import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
@@ -34,6 +32,7 @@ import {
   type CompactionWatch,
   type MajorCompaction,
 } from './admin/options.js'
+import { compactNamed, storesNamed } from './admin/upkeep.js'
 import { Namespaces, type NamespaceDescription } from './admin/namespaces.js'
 import { alterDefinition, defineTable, describeTable, restoredDefinition } from './admin/schema.js'
 import { checkSnapshotName, newTableName, noSuchFamily, plainTableName } from '../api/names.js'
@@ -405,13 +404,13 @@ export class Admin implements BackendAdmin {
   /** Flushes the memtables of a table, of one of its families, or of all tables. */
   async flush(name?: string, family?: string): Promise<void> {
     this.#lifecycle.checkOpen()
-    return this.#engine.background.flush(this.#storesOf(name, family))
+    return this.#engine.background.flush(storesNamed(this.#engine, name, family))
   }
 
   /** Flushes, then merges the files chosen by the family's compaction policy. */
   async compact(name?: string, family?: string, watch: CompactionWatch = {}): Promise<void> {
     this.#lifecycle.checkOpen()
-    await this.#compact(name, family, parseCompaction(watch))
+    await compactNamed(this.#engine, name, family, parseCompaction(watch))
   }
 
   /**
@@ -420,7 +419,7 @@ export class Admin implements BackendAdmin {
    */
   async majorCompact(name?: string, family?: string, watch: MajorCompaction = {}): Promise<void> {
     this.#lifecycle.checkOpen()
-    await this.#compact(name, family, parseMajorCompaction(watch))
+    await compactNamed(this.#engine, name, family, parseMajorCompaction(watch))
   }
 
   /** Enables or disables background compactions; returns the previous state. */
@@ -440,29 +439,6 @@ export class Admin implements BackendAdmin {
   rollWALWriter(): void {
     this.#lifecycle.checkWritable()
     this.#engine.log.roll()
-  }
-
-  async #compact(
-    name: string | undefined,
-    family: string | undefined,
-    request: CompactionRequest,
-  ): Promise<void> {
-    const stores = this.#storesOf(name, family)
-    await this.#engine.background.flush(stores)
-    await this.#engine.background.compact(stores, request)
-  }
-
-  #storesOf(name: string | undefined, family: string | undefined): Store[] {
-    if (family !== undefined) checkText(family, 'family')
-    if (name === undefined) {
-      if (family !== undefined) throw invalidArgument(`the family '${family}' is of no table`)
-      return [...this.#engine.catalog.stores.values()]
-    }
-    const state = this.#find(name)
-    if (family === undefined) return state.families.map(({ store }) => store)
-    const found = state.familyByName.get(family)
-    if (found === undefined) throw noSuchFamily(family, name, state.familyNames)
-    return [found.store]
   }
 
   async #alter(

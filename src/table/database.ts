@@ -4,94 +4,56 @@
  * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event
  * without listeners is ignored.
  */
+import type { EventEmitter } from 'node:events'
 import { checkArray, readArguments } from '../base/arguments.js'
-import { EventEmitter } from 'node:events'
-import { boolean, checked, declareOptions, text, type OptionsOf } from '../base/options.js'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import {
   backUp,
-  backupOptions,
   type BackupOptions,
   type BackupSummary,
 } from '../storage/engine/transfer/backup.js'
 import { Ddl } from '../storage/engine/catalog/ddl.js'
 import type { Engine } from '../storage/engine/engine.js'
+import type { DatabaseEvents } from '../storage/engine/events.js'
 import type { Lifecycle } from '../storage/engine/lifecycle.js'
-import { flushRecovered, openEngine } from '../storage/engine/open/open-engine.js'
-import { checkDirectory, databaseOptions, rateOption } from '../storage/engine/options.js'
+import { rateOption } from '../storage/engine/options.js'
 import type { Recovery } from '../storage/engine/open/recovery.js'
-import {
-  restoreBackup,
-  restoreOptions,
-  type RestoreOptions,
-} from '../storage/engine/transfer/restore.js'
+import { restoreBackup, type RestoreOptions } from '../storage/engine/transfer/restore.js'
 import type { Salvage, Verification } from '../storage/engine/inspection/findings.js'
 import {
   repairDatabase,
-  repairOptions,
   salvageDatabase,
-  salvageOptions,
   type RepairOptions,
   type SalvageOptions,
 } from '../storage/engine/inspection/salvage-database.js'
 import {
   inspectDatabase,
-  inspectOptions,
   type InspectOptions,
 } from '../storage/engine/inspection/inspect-database.js'
 import type { Inspection } from '../storage/engine/inspection/inspection.js'
-import {
-  verifyDatabase,
-  verifyOptions,
-  type VerifyOptions,
-} from '../storage/engine/inspection/verify-database.js'
+import { verifyDatabase, type VerifyOptions } from '../storage/engine/inspection/verify-database.js'
 import type { Pressure } from '../storage/engine/write/write-pacer.js'
 import { allCapabilities } from '../api/capabilities.js'
+import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { inspectSymbol, type Inspect } from '../api/results/display.js'
-import { Admin } from './admin.js'
-import { majorCompaction } from './admin/options.js'
-import { AtomicBatches } from './atomic-batches.js'
-import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
-import { checkCoprocessorList, CoprocessorRegistry } from './observers/coprocessor-registry.js'
-import { changes } from './changes.js'
-import { EmbeddedTable } from './embedded-table.js'
-import { checkListener, raiseOn, type DatabaseListener } from './database-events.js'
-import type { DatabaseEvents } from '../storage/engine/events.js'
+import type * as api from '../api/index.js'
 import {
   transaction,
   type Transaction,
   type TransactionOptions,
 } from '../comfort/transactions/transaction.js'
-import { EngineSnapshot } from './reads/snapshot.js'
-import { plainTableName } from '../api/names.js'
+import { Admin } from './admin.js'
+import { parseCompact, type CompactOptions } from './admin/options.js'
 import { collectStatistics, type DatabaseStatistics } from './admin/statistics.js'
-import type * as api from '../api/index.js'
-
-const openOptions = declareOptions('Database.open', {
-  ...databaseOptions,
-  /** Live coprocessors, as by `registerCoprocessor`; registered before any table is used. */
-  coprocessors: checked<readonly Coprocessor[]>(checkCoprocessorList, []),
-  /**
-   * If false, tables are opened without the coprocessors of their schemas, to repair a schema whose
-   * module is lost (HBase: hbase.coprocessor.user.enabled). Default true.
-   */
-  schemaCoprocessorsEnabled: boolean(true),
-})
-
-/** Options of {@link Database.open}. */
-export interface OpenOptions extends OptionsOf<typeof openOptions> {}
-
-const compactOptions = declareOptions('a compaction', {
-  /** Whether all files are merged; `startRow` and `stopRow` need it. Default true. */
-  major: boolean(true),
-  /** Only this family of the table. */
-  family: text(undefined),
-  ...majorCompaction,
-})
-
-/** Options of {@link Database.compact}. */
-export interface CompactOptions extends OptionsOf<typeof compactOptions> {}
+import { compactNamed } from './admin/upkeep.js'
+import type { AtomicBatches } from './atomic-batches.js'
+import { changes } from './changes.js'
+import { checkListener, type DatabaseListener } from './database-events.js'
+import type { EmbeddedTable } from './embedded-table.js'
+import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
+import { openDatabase, openTable, type OpenedDatabase, type OpenOptions } from './open-database.js'
+import { EngineSnapshot } from './reads/snapshot.js'
 
 /** An open database directory: tables, snapshots, statistics. Made by {@link Database.open}. */
 export class Database implements BackendDatabase<EmbeddedTable> {
@@ -105,19 +67,20 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   readonly #registry: CoprocessorRegistry
   readonly #batches: AtomicBatches
 
-  private constructor(engine: Engine, emitter: EventEmitter, registry: CoprocessorRegistry) {
+  private constructor(opened: OpenedDatabase) {
     // JavaScript does not know that the constructor is private.
     readArguments(() => {
-      if (typeof engine?.lifecycle === 'object') return
+      if (typeof opened?.engine === 'object') return
       throw invalidArgument('a database is opened by Database.open(directory), not by new')
     })
+    const { engine, emitter, registry, batches } = opened
     this.#engine = engine
     this.#lifecycle = engine.lifecycle
     this.#ddl = new Ddl(engine, registry)
     this.#admin = new Admin(engine, this.#ddl, registry)
     this.#emitter = emitter
     this.#registry = registry
-    this.#batches = new AtomicBatches(engine, registry)
+    this.#batches = batches
   }
 
   /**
@@ -131,28 +94,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * `ERR_INVALID_ARGUMENT`; `ERR_IO`; `ERR_NO_SPACE`.
    */
   static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
-    const { coprocessors, schemaCoprocessorsEnabled, ...engineOptions } = readArguments(() => {
-      checkDirectory(directory)
-      return openOptions.read(options)
-    })
-    const emitter = new EventEmitter()
-    const registry: CoprocessorRegistry = new CoprocessorRegistry(
-      (name) => database.table(name),
-      (name) => database.#batches.targetOf(name)!.operations,
-      (error) => emitter.emit('warning', error),
-      schemaCoprocessorsEnabled,
-    )
-    const engine = await openEngine(directory, engineOptions, raiseOn(emitter), registry)
-    const database = new Database(engine, emitter, registry)
-    try {
-      for (const coprocessor of coprocessors) await registry.register(coprocessor)
-      await registry.openTables(engine.catalog.tables.values())
-      flushRecovered(engine)
-    } catch (error) {
-      await engine.close().catch((failure: unknown) => emitter.emit('warning', failure))
-      throw error
-    }
-    return database
+    return new Database(await openDatabase(directory, options))
   }
 
   /** Whether the database was opened with `readOnly`. */
@@ -229,14 +171,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return tables
   }
 
-  /** The table with that name. `ERR_TABLE_NOT_FOUND`. */
   table(name: string): EmbeddedTable {
-    this.#lifecycle.checkOpen()
-    return new EmbeddedTable(
-      this.#engine,
-      this.#engine.catalog.find(plainTableName(name)),
-      this.#registry,
-    )
+    return openTable(this.#engine, this.#registry, name)
   }
 
   /** Whether the table exists: `Admin.tableExists`. */
@@ -317,25 +253,14 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * Compacts a table, one of its families, or all tables. With `major` all files of each store are
-   * merged into one, and delete markers are dropped; otherwise the files chosen by the policy are
-   * merged. A single file that is known to keep all its cells is moved at most. Memtables are
-   * flushed first. With `startRow` or `stopRow` only files with such rows, and files with rows in
-   * common, are merged. `onProgress` is called with the completed fraction, 0 to 1; `signal` ends
-   * the compaction with `ERR_ABORTED` and leaves the files unchanged. `ERR_TABLE_NOT_FOUND` if the
-   * table is dropped during the call, `ERR_CLOSED` by a close.
+   * Compacts a table, one of its families, or all tables, after a flush: `Admin.majorCompact`, or
+   * `Admin.compact` without `major`. `ERR_ABORTED` by the signal leaves the files unchanged;
+   * `ERR_TABLE_NOT_FOUND` if the table is dropped during the call, `ERR_CLOSED` by a close.
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
     this.#lifecycle.checkOpen()
-    const { major, family, startRow, stopRow, ...watch } = compactOptions.read(options)
-    if (major) {
-      await this.#admin.majorCompact(tableName, family, { startRow, stopRow, ...watch })
-      return
-    }
-    if (startRow !== undefined || stopRow !== undefined) {
-      throw invalidArgument('startRow and stopRow of a compaction need major')
-    }
-    await this.#admin.compact(tableName, family, watch)
+    const { family, request } = parseCompact(options)
+    await compactNamed(this.#engine, tableName, family, request)
   }
 
   /**
@@ -404,11 +329,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   async backup(directory: string, options: BackupOptions = {}): Promise<BackupSummary> {
     this.#lifecycle.checkWritable()
-    const given = readArguments(() => {
-      checkDirectory(directory)
-      return backupOptions.read(options)
-    })
-    return backUp(this.#engine, this.#ddl, directory, given)
+    return backUp(this.#engine, this.#ddl, directory, options)
   }
 
   /**
@@ -424,12 +345,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     directory: string,
     options: RestoreOptions = {},
   ): Promise<void> {
-    const given = readArguments(() => {
-      checkDirectory(backupDirectory)
-      checkDirectory(directory)
-      return restoreOptions.read(options)
-    })
-    await restoreBackup(backupDirectory, directory, given)
+    await restoreBackup(backupDirectory, directory, options)
   }
 
   /**
@@ -445,11 +361,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * so are files that the system cannot read.
    */
   static async verify(directory: string, options: VerifyOptions = {}): Promise<Verification> {
-    const given = readArguments(() => {
-      checkDirectory(directory)
-      return verifyOptions.read(options)
-    })
-    return verifyDatabase(directory, given)
+    return verifyDatabase(directory, options)
   }
 
   /**
@@ -464,11 +376,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * the manifest does not name.
    */
   static async inspect(directory: string, options: InspectOptions = {}): Promise<Inspection> {
-    const given = readArguments(() => {
-      checkDirectory(directory)
-      return inspectOptions.read(options)
-    })
-    return inspectDatabase(directory, given)
+    return inspectDatabase(directory, options)
   }
 
   /**
@@ -486,12 +394,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     newDirectory: string,
     options: SalvageOptions = {},
   ): Promise<Salvage> {
-    const given = readArguments(() => {
-      checkDirectory(directory)
-      checkDirectory(newDirectory)
-      return salvageOptions.read(options)
-    })
-    return salvageDatabase(directory, newDirectory, given)
+    return salvageDatabase(directory, newDirectory, options)
   }
 
   /**
@@ -501,11 +404,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * other errors as `salvage`.
    */
   static async repair(directory: string, options: RepairOptions = {}): Promise<Salvage> {
-    const given = readArguments(() => {
-      checkDirectory(directory)
-      return repairOptions.read(options)
-    })
-    return repairDatabase(directory, given)
+    return repairDatabase(directory, options)
   }
 
   /** Current counters and sizes. */

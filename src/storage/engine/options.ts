@@ -1,5 +1,5 @@
 /** Options of a database, with their defaults and bounds. */
-import { checkChoice, checkText, shown } from '../../base/arguments.js'
+import { checkChoice, checkText, readArguments, shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import { systemClock, timerMillisecondsMax, type Clock } from '../../base/clock.js'
 import { availableMemoryBytes, memtableBytesFor } from '../../base/machine-memory.js'
@@ -254,6 +254,14 @@ export function checkDirectory(directory: string): void {
   checkText(directory, 'the directory')
   if (directory !== '' && !directory.includes('\0')) return
   throw invalidArgument('the directory must be a path: not empty, and without a zero character')
+}
+
+/** Reads the options of a call on directories, after their paths. `ERR_INVALID_ARGUMENT`. */
+export function readWithPaths<T>(paths: readonly string[], readOptions: () => T): T {
+  return readArguments(() => {
+    for (const path of paths) checkDirectory(path)
+    return readOptions()
+  })
 }
 
 /** Derives what depends on other options, or on the memory that is available. */

@@ -6,9 +6,11 @@ import {
   callback,
   checked,
   declareOptions,
+  text,
   type OptionsOf,
   type SettingsOf,
 } from '../../base/options.js'
+import { invalidArgument } from '../../base/errors.js'
 import type { BytesLike } from '../../api/index.js'
 import type { CompactionRequest } from '../../storage/engine/background/compactor.js'
 import { checkDirectory } from '../../storage/engine/options.js'
@@ -22,7 +24,7 @@ const watch = {
 }
 
 /** The declaration of {@link MajorCompaction}. */
-export const majorCompaction = {
+const majorCompaction = {
   /**
    * Only files with rows from this one on, and files with rows in common. Default: from the first
    * row.
@@ -51,6 +53,30 @@ export function parseCompaction(options: CompactionWatch): CompactionRequest {
 export function parseMajorCompaction(options: MajorCompaction): CompactionRequest {
   const { startRow, stopRow, ...rest } = majorOptions.read(options)
   return { major: true, rows: { firstRow: startRow, endRow: stopRow }, ...rest }
+}
+
+const compactOptions = declareOptions('a compaction', {
+  /** Whether all files are merged; `startRow` and `stopRow` need it. Default true. */
+  major: boolean(true),
+  /** Only this family of the table. */
+  family: text(undefined),
+  ...majorCompaction,
+})
+
+/** Options of {@link Database.compact}. */
+export interface CompactOptions extends OptionsOf<typeof compactOptions> {}
+
+/** The family of a call of `Database.compact`, and its request. `ERR_INVALID_ARGUMENT`. */
+export function parseCompact(options: CompactOptions): {
+  readonly family: string | undefined
+  readonly request: CompactionRequest
+} {
+  const { major, family, startRow, stopRow, ...watch } = compactOptions.read(options)
+  if (!major && (startRow !== undefined || stopRow !== undefined)) {
+    throw invalidArgument('startRow and stopRow of a compaction need major')
+  }
+  const rows = { firstRow: startRow, endRow: stopRow }
+  return { family, request: major ? { major, rows, ...watch } : { major, ...watch } }
 }
 
 function toRow(row: BytesLike, what: string): Buffer {

@@ -17,7 +17,7 @@ import type { FileMetadata } from '../../version/file-metadata.js'
 import { formatFileName, parseFileName } from '../../version/file-names.js'
 import type { VersionState } from '../../version/version.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
-import { fileSystemOption } from '../options.js'
+import { fileSystemOption, readWithPaths } from '../options.js'
 import { readEvidence, type Evidence } from './evidence.js'
 import { SurveyedFiles } from './file-survey.js'
 import { isDamage, problemOf, type Problem } from './findings.js'
@@ -33,8 +33,7 @@ import type {
 import { Pace } from './pace.js'
 import { forEachCell, rowOfKey } from './table-survey.js'
 
-/** The declaration of {@link InspectOptions}. */
-export const inspectOptions = declareOptions('an inspection', {
+const inspectOptions = declareOptions('an inspection', {
   /** Number of an SSTable whose blocks are read. */
   file: integer({ min: 1, default: undefined }),
   /** Where the directory lives. Default: the machine's file system. */
@@ -44,13 +43,13 @@ export const inspectOptions = declareOptions('an inspection', {
 /** Options of `Database.inspect`. */
 export interface InspectOptions extends OptionsOf<typeof inspectOptions> {}
 
-type InspectSettings = ReturnType<typeof inspectOptions.read>
-
-/** See the file header; errors as `Database.inspect`. REQUIRES checked arguments. */
+/** See the file header; errors as `Database.inspect`. */
 export async function inspectDatabase(
   directory: string,
-  { file, fileSystem = new NodeFileSystem() }: InspectSettings,
+  options: InspectOptions,
 ): Promise<Inspection> {
+  const settings = readWithPaths([directory], () => inspectOptions.read(options))
+  const { file, fileSystem = new NodeFileSystem() } = settings
   await loadChecksums()
   const view = await freezeDirectory(fileSystem, directory)
   try {

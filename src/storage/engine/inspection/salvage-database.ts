@@ -36,7 +36,7 @@ import { NodeFileSystem } from '../../fs/node-fs.js'
 import type { FileSystem } from '../../fs/types.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
 import { makeDurableDirectory } from '../open/make-directory.js'
-import { fileSystemOption, rateOption } from '../options.js'
+import { fileSystemOption, rateOption, readWithPaths } from '../options.js'
 import { checkEmpty } from '../transfer/restore.js'
 import type { Salvage } from './findings.js'
 import { Pace } from './pace.js'
@@ -61,14 +61,12 @@ const commonOptions = {
   fileSystem: fileSystemOption,
 }
 
-/** The declaration of {@link SalvageOptions}. */
-export const salvageOptions = declareOptions('a salvage', commonOptions)
+const salvageOptions = declareOptions('a salvage', commonOptions)
 
 /** Options of a salvage. */
 export interface SalvageOptions extends OptionsOf<typeof salvageOptions> {}
 
-/** The declaration of {@link RepairOptions}. */
-export const repairOptions = declareOptions('a repair', {
+const repairOptions = declareOptions('a repair', {
   ...commonOptions,
   /** Whether the directory is changed. Default false: the result says what would be done. */
   apply: boolean(false),
@@ -79,12 +77,13 @@ export interface RepairOptions extends OptionsOf<typeof repairOptions> {}
 
 type Settings = ReturnType<typeof salvageOptions.read>
 
-/** Salvages `from` into the empty or absent directory `to`. REQUIRES checked arguments. */
+/** Salvages `from` into the empty or absent directory `to`. */
 export async function salvageDatabase(
   from: string,
   to: string,
-  settings: Settings,
+  options: SalvageOptions,
 ): Promise<Salvage> {
+  const settings = readWithPaths([from, to], () => salvageOptions.read(options))
   const fileSystem = settings.fileSystem ?? new NodeFileSystem()
   checkEmpty(fileSystem, to)
   return withWreck(fileSystem, from, settings, async (wreck) => {
@@ -99,11 +98,9 @@ export async function salvageDatabase(
   })
 }
 
-/** Repairs a directory in place, or tells what a repair would do. REQUIRES checked arguments. */
-export async function repairDatabase(
-  directory: string,
-  settings: ReturnType<typeof repairOptions.read>,
-): Promise<Salvage> {
+/** Repairs a directory in place, or tells what a repair would do. */
+export async function repairDatabase(directory: string, options: RepairOptions): Promise<Salvage> {
+  const settings = readWithPaths([directory], () => repairOptions.read(options))
   const fileSystem = settings.fileSystem ?? new NodeFileSystem()
   const run = (wreck: Wreck): SalvageRun => {
     return new SalvageRun(fileSystem, wreck, directory, settings.log)

@@ -14,7 +14,7 @@ import type { OverlayFileSystem } from '../../fs/overlay-fs.js'
 import type { FileSystem } from '../../fs/types.js'
 import type { VersionState } from '../../version/version.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
-import { fileSystemOption, rateOption } from '../options.js'
+import { fileSystemOption, rateOption, readWithPaths } from '../options.js'
 import { sameContent } from '../transfer/same-content.js'
 import { checkpointFiles } from '../transfer/backup.js'
 import { readEvidence, type Evidence } from './evidence.js'
@@ -22,8 +22,7 @@ import { SurveyedFiles, type FileSurvey, type SurveyedTable } from './file-surve
 import { problemOf, type Problem, type Verification } from './findings.js'
 import { Pace } from './pace.js'
 
-/** The declaration of {@link VerifyOptions}. */
-export const verifyOptions = declareOptions('a verification', {
+const verifyOptions = declareOptions('a verification', {
   /** A backup that is verified too, and compared with the database. */
   backup: text(undefined),
   /** Most bytes to read per second, at least 1024. Default Infinity. */
@@ -42,11 +41,12 @@ export interface VerifyOptions extends OptionsOf<typeof verifyOptions> {}
 /** The options as they are read. */
 export type VerifySettings = ReturnType<typeof verifyOptions.read>
 
-/** See the file header. REQUIRES checked arguments. */
+/** See the file header; errors as `Database.verify`. */
 export async function verifyDatabase(
   directory: string,
-  settings: VerifySettings,
+  options: VerifyOptions,
 ): Promise<Verification> {
+  const settings = readWithPaths([directory], () => verifyOptions.read(options))
   const fileSystem = settings.fileSystem ?? new NodeFileSystem()
   await loadChecksums()
   const { backup } = settings

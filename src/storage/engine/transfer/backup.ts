@@ -44,11 +44,11 @@ import { forEachFile, valueFilesOf, type VersionState } from '../../version/vers
 import type { Ddl } from '../catalog/ddl.js'
 import type { Engine } from '../engine.js'
 import { makeDurableDirectory } from '../open/make-directory.js'
+import { readWithPaths } from '../options.js'
 import { sameContent } from './same-content.js'
 import { captureFlushed } from '../catalog/table-capture.js'
 
-/** The declaration of {@link BackupOptions}. */
-export const backupOptions = declareOptions('a backup', {
+const backupOptions = declareOptions('a backup', {
   /** Told which part of the bytes is in place, 0 to 1. */
   onProgress: callback<(part: number) => void>(),
   /** Ends the backup with `ERR_ABORTED`. */
@@ -99,13 +99,14 @@ interface Checkpoint {
   release(): void
 }
 
-/** Brings a backup up to date; see the file header. REQUIRES checked options. */
+/** Brings a backup up to date; see the file header. Errors as `Database.backup`. */
 export function backUp(
   engine: Engine,
   ddl: Ddl,
   directory: string,
-  options: BackupOptions,
+  given: BackupOptions,
 ): Promise<BackupSummary> {
+  const options = readWithPaths([directory], () => backupOptions.read(given))
   // A close waits for the end, which comes at once: each step looks whether the engine is open.
   return engine.lifecycle.change(async () => {
     const { fileSystem, versions } = engine

@@ -30,10 +30,9 @@ import type { FileMetadata } from '../../version/file-metadata.js'
 import { checkpointFiles, newestManifest } from './backup.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
 import { makeDurableDirectory } from '../open/make-directory.js'
-import { fileSystemOption } from '../options.js'
+import { fileSystemOption, readWithPaths } from '../options.js'
 
-/** The declaration of {@link RestoreOptions}. */
-export const restoreOptions = declareOptions('a restore', {
+const restoreOptions = declareOptions('a restore', {
   /** Told which part of the backup is checked and in place, 0 to 1. */
   onProgress: callback<(part: number) => void>(),
   /** Ends the restore with `ERR_ABORTED`, and takes back what it did. */
@@ -50,12 +49,14 @@ const stepsPerTurn = 64
 /** Part of the work that the check of the bytes is. */
 const checkPart = 0.9
 
-/** See the file header. REQUIRES checked arguments. */
+/** See the file header; errors as `Database.restore`. */
 export async function restoreBackup(
   backupDirectory: string,
   directory: string,
-  options: RestoreOptions,
+  given: RestoreOptions,
 ): Promise<void> {
+  const paths = [backupDirectory, directory]
+  const options = readWithPaths(paths, () => restoreOptions.read(given))
   const fileSystem = options.fileSystem ?? new NodeFileSystem()
   await loadChecksums()
   check(options)
