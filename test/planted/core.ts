@@ -62,15 +62,15 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a log sync passes by the current segment',
-    file: 'src/storage/wal/log.ts',
-    find: '...(withCurrent ? [this.writer] : [])',
+    file: 'src/storage/wal/open-segments.ts',
+    find: '...(withCurrent ? [this.current] : [])',
     replace: '...(withCurrent ? [] : [])',
     tests: [],
     foundBy: 'histories',
   },
   {
     name: 'the name of a segment is never synced',
-    file: 'src/storage/wal/log.ts',
+    file: 'src/storage/wal/open-segments.ts',
     find: 'if (!this.nameIsDurable) syncs.push(this.syncName())',
     replace: 'if (!this.nameIsDurable) this.nameHasBecomeDurable()',
     tests: [],

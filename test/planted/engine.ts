@@ -101,7 +101,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a durable feed shows bytes of an older segment that are not durable',
-    file: 'src/storage/wal/older-segments.ts',
+    file: 'src/storage/wal/open-segments.ts',
     find: 'if (durable && writer !== undefined && writer.syncedLength < length) {',
     replace: 'if (durable && writer !== undefined && writer.syncedLength < 0) {',
     tests: feeds,

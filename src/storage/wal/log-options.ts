@@ -1,7 +1,8 @@
-/** Options of a log, and the levels of durability of commits. */
+/** Options of a log, the levels of durability of commits, and the limit of a mutation. */
 import type { CellarError } from '../../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
 import type { DurableFile, RecordFilePredecessor } from '../record/file-header.js'
+import { framePayloadBytesMax } from '../record/frame.js'
 import type { LogSegment } from './log-segment.js'
 
 /**
@@ -11,6 +12,12 @@ import type { LogSegment } from './log-segment.js'
  * power cut.
  */
 export type Durability = 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
+
+/**
+ * Longest mutation in bytes (inclusive). The rest of the frame has room for the others of its
+ * group.
+ */
+export const mutationBytesMax = framePayloadBytesMax - 1024 * 1024
 
 /** Options of `Log.createSync`. */
 export interface LogOptions {

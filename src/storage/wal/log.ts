@@ -15,7 +15,6 @@
  * for the failed operation are rejected with its error, later calls with `ERR_POISONED`. Nothing is
  * retried: after a failed sync the content of the file is unknown.
  */
-
 import { assert } from '../../base/assert.js'
 import { copyBytes } from '../../base/bytes.js'
 import { deferred, type Deferred } from '../../base/deferred.js'
@@ -24,11 +23,10 @@ import type { RecordWriter } from '../record/record-writer.js'
 import { fileHeaderBytes, type DurableFile } from '../record/file-header.js'
 import { framePayloadBytesMax } from '../record/frame.js'
 import type { Durability, LogOptions } from './log-options.js'
-import { createSegment, type LogSegment } from './log-segment.js'
-import { OlderSegments } from './older-segments.js'
+import type { LogSegment } from './log-segment.js'
+import { OpenSegments } from './open-segments.js'
 import { RetainedSegments, type LogHold } from './retained-segments.js'
-
-export type { Durability, LogOptions } from './log-options.js'
+import { scheduleOnce } from './schedule-once.js'
 
 /** Payload bytes from which a frame is finished and another begun. */
 const frameBytesMax = 1024 * 1024
@@ -37,12 +35,6 @@ const rollBytesMin = 1024 * 1024
 
 const segmentBytesMaxDefault = 64 * 1024 * 1024
 
-/**
- * Longest mutation in bytes (inclusive). The rest of the frame has room for the others of its
- * group.
- */
-export const mutationBytesMax = framePayloadBytesMax - 1024 * 1024
-
 /** What commits without a wait return. */
 export const committed = Promise.resolve()
 
@@ -50,10 +42,7 @@ export const committed = Promise.resolve()
 export class Log {
   private readonly options: LogOptions
   private readonly segmentBytesMax: number
-  private writer: RecordWriter
-  /** Whether the name of the current segment is durable. */
-  private nameIsDurable = true
-  private readonly older: OlderSegments
+  private readonly open: OpenSegments
   private readonly retained: RetainedSegments
   private nextWriteGroup: Deferred<void> | undefined = undefined
   private pendingSequence: number
@@ -63,29 +52,21 @@ export class Log {
   private writeGroup: Deferred<void> | undefined = undefined
   /** The commits that wait for the next sync. */
   private syncGroup: Deferred<void> | undefined = undefined
-  private microtaskScheduled = false
-  private immediateScheduled = false
   private syncLoopRunning = false
   /** The end of the last sync loop; never rejects. */
   private syncLoop: Promise<void> | undefined = undefined
-  private readonly onMicrotask: () => void
-  private readonly onImmediate: () => void
+  private readonly scheduleMicrotask: () => void
+  private readonly scheduleImmediate: () => void
 
-  private constructor(options: LogOptions, writer: RecordWriter) {
+  private constructor(options: LogOptions) {
     this.options = options
     this.segmentBytesMax = options.segmentBytesMax ?? segmentBytesMaxDefault
-    this.writer = writer
-    this.older = new OlderSegments(options.recovered ?? [], options.onError)
+    this.open = new OpenSegments(options)
     this.retained = new RetainedSegments(options)
-    this.pendingSequence = writer.lastSequence
-    this.onMicrotask = () => {
-      this.microtaskScheduled = false
-      this.flushGroups()
-    }
-    this.onImmediate = () => {
-      this.immediateScheduled = false
-      this.flushGroups()
-    }
+    this.pendingSequence = this.writer.lastSequence
+    const flush = (): void => this.flushGroups()
+    this.scheduleMicrotask = scheduleOnce(queueMicrotask, flush)
+    this.scheduleImmediate = scheduleOnce(setImmediate, flush)
   }
 
   /**
@@ -93,21 +74,17 @@ export class Log {
    * segment is never continued after its close.
    */
   static createSync(options: LogOptions): Log {
-    const writer = createSegment(options, options.predecessor, true)
-    try {
-      options.fileSystem.syncDirectorySync(options.directory)
-      options.onSegmentBegun?.(writer.header.fileNumber)
-    } catch (error) {
-      writer.closeSync()
-      throw error
-    }
-    return new Log(options, writer)
+    return new Log(options)
+  }
+
+  /** The current segment. */
+  private get writer(): RecordWriter {
+    return this.open.current
   }
 
   /** All segments, the oldest first, the current one last. */
   get segments(): readonly LogSegment[] {
-    const { header, length, lastSequence } = this.writer
-    return [...this.older.list, { fileNumber: header.fileNumber, length, lastSequence }]
+    return this.open.list
   }
 
   /**
@@ -116,14 +93,7 @@ export class Log {
    * one may grow.
    */
   readable(durability: 'SYNC_WAL' | 'FSYNC_WAL'): readonly LogSegment[] {
-    const durable = durability === 'FSYNC_WAL'
-    const found = [...this.retained.segments]
-    if (!this.older.addReadable(found, durable)) return found
-    const { writer } = this
-    const durableLength = this.nameIsDurable ? writer.syncedLength : 0
-    const length = durable ? durableLength : writer.length
-    found.push({ fileNumber: writer.header.fileNumber, length, lastSequence: Infinity })
-    return found
+    return [...this.retained.segments, ...this.open.readable(durability === 'FSYNC_WAL')]
   }
 
   /** Resolves after the next write, or when the log fails or is closed. */
@@ -145,7 +115,7 @@ export class Log {
 
   /** Bytes of all segments that are needed, and of the pending frames. */
   get bytesTotal(): number {
-    return this.older.bytes + this.writer.length + this.writer.position
+    return this.open.bytesTotal
   }
 
   /** The first failure. Once it is set, the log refuses appends and commits. */
@@ -215,7 +185,7 @@ export class Log {
         this.scheduleMicrotask()
         return this.writeGroup.promise
       case 'FSYNC_WAL':
-        if (this.isDurable()) return committed
+        if (this.open.areDurable) return committed
         this.syncGroup ??= deferred<void>()
         this.scheduleMicrotask()
         return this.syncGroup.promise
@@ -258,8 +228,7 @@ export class Log {
    * caller records this number durably, as the floor for recovery, before it removes segments.
    */
   floorFor(sequenceFlushed: number): number {
-    const kept = this.older.list.find((segment) => segment.lastSequence > sequenceFlushed)
-    return kept?.fileNumber ?? this.writer.header.fileNumber
+    return this.open.floorFor(sequenceFlushed)
   }
 
   /**
@@ -270,9 +239,8 @@ export class Log {
    */
   removeObsolete(sequenceFlushed: number, floorDurable = Infinity): void {
     const floor = Math.min(this.floorFor(sequenceFlushed), floorDurable)
-    for (const segment of this.older.takeBelow(floor)) this.retained.add(segment)
+    for (const segment of this.open.takeBelow(floor)) this.retained.add(segment)
     this.trimRetained()
-    this.retireDurable()
   }
 
   /** Removes the oldest obsolete segments that no hold keeps and that exceed `retainedBytesMax`. */
@@ -301,7 +269,8 @@ export class Log {
     } finally {
       // Afterwards the directory may belong to another opener, so no sync may run on.
       await this.syncLoop
-      this.closeFiles()
+      this.wakeReaders()
+      this.open.closeAll()
     }
   }
 
@@ -317,13 +286,6 @@ export class Log {
       this.writer.cutRoom()
       this.writer.syncSync()
     })
-  }
-
-  /** Closes every file. All that must be durable is durable by now, so a failure loses nothing. */
-  private closeFiles(): void {
-    this.wakeReaders()
-    this.older.closeAll()
-    this.older.close(this.writer)
   }
 
   private flushGroups(): void {
@@ -351,70 +313,15 @@ export class Log {
   }
 
   private startSegment(): void {
-    const old = this.writer
-    if (old.length === fileHeaderBytes) return
-    const predecessor = {
-      fileNumber: old.header.fileNumber,
-      length: old.length,
-      lastSequence: old.lastSequence,
-    }
-    const oldSynced = old.predecessorsSynced && old.syncedLength === old.length
-    this.writer = this.attempt(() => {
-      // Make the name of the current segment durable first: no segment may exist without its
-      // predecessor.
-      this.syncNameSync()
-      return createSegment(this.options, predecessor, oldSynced)
-    })
-    this.nameIsDurable = false
-    old.stopGrowing()
-    this.older.push(predecessor, old)
-    this.retireDurable()
+    if (this.writer.length === fileHeaderBytes) return
+    this.attempt(() => this.open.begin())
     this.startSyncLoop()
   }
 
-  private isDurable(): boolean {
-    const { writer } = this
-    return (
-      writer.position === 0 &&
-      this.nameIsDurable &&
-      writer.predecessorsSynced &&
-      writer.syncedLength === writer.length
-    )
-  }
-
-  private syncNameSync(): void {
-    if (this.nameIsDurable) return
-    this.options.fileSystem.syncDirectorySync(this.options.directory)
-    this.nameHasBecomeDurable()
-  }
-
-  private async syncName(): Promise<void> {
-    const { writer } = this
-    await this.options.fileSystem.syncDirectory(this.options.directory)
-    // Another segment may have begun meanwhile.
-    if (writer === this.writer && !this.nameIsDurable) this.nameHasBecomeDurable()
-  }
-
-  private nameHasBecomeDurable(): void {
-    this.nameIsDurable = true
-    this.options.onSegmentBegun?.(this.writer.header.fileNumber)
-  }
-
-  /** Makes every segment durable, the oldest first, blocking. */
   private syncAll(): void {
     const startedAt = this.options.onSyncing?.() ?? 0
-    this.attempt(() => {
-      for (const writer of this.older.writers) writer.syncSync()
-      this.retireDurable()
-      this.syncNameSync()
-      this.writer.syncSync()
-    })
+    this.attempt(() => this.open.syncSync())
     this.options.onSynced?.(startedAt)
-  }
-
-  /** Closes the files of older segments that have become durable, the oldest first. */
-  private retireDurable(): void {
-    this.writer.predecessorsSynced = this.older.retireDurable()
   }
 
   private startSyncLoop(): void {
@@ -429,7 +336,7 @@ export class Log {
     this.syncLoopRunning = true
     while (this.firstFailure === undefined) {
       const group = this.syncGroup
-      if (group === undefined && this.nameIsDurable && this.writer.predecessorsSynced) break
+      if (group === undefined && this.open.needNoSync) break
       this.syncGroup = undefined
       try {
         if (group !== undefined) this.writePending()
@@ -447,27 +354,13 @@ export class Log {
 
   private async syncOnce(withCurrent: boolean): Promise<void> {
     const startedAt = this.options.onSyncing?.() ?? 0
-    const writers = [...this.older.writers, ...(withCurrent ? [this.writer] : [])]
-    const syncs = writers.map((writer) => writer.sync())
-    if (!this.nameIsDurable) syncs.push(this.syncName())
+    const syncs = this.open.sync(withCurrent)
     // A failure is not kept back until the other syncs end: writes are refused from then on.
     const fail = (error: unknown): void => void this.poison(error)
     await Promise.all(syncs.map((sync) => sync.catch(fail)))
     if (this.firstFailure !== undefined) return
     this.options.onSynced?.(startedAt)
-    this.retireDurable()
-  }
-
-  private scheduleMicrotask(): void {
-    if (this.microtaskScheduled) return
-    this.microtaskScheduled = true
-    queueMicrotask(this.onMicrotask)
-  }
-
-  private scheduleImmediate(): void {
-    if (this.immediateScheduled) return
-    this.immediateScheduled = true
-    setImmediate(this.onImmediate)
+    this.open.retireDurable()
   }
 
   /** Runs a file operation. Its failure poisons the log. */

@@ -13,7 +13,7 @@ import { asCellarError, checkOperation, noResult, readCheck } from '../../checks
 import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
-import type { Durability } from '../../storage/wal/log.js'
+import type { Durability } from '../../storage/wal/log-options.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { copyList, listTurnMax } from './mutation-calls.js'
 import { RowNames, type CallPlace } from '../arguments/row-names.js'

@@ -4,7 +4,7 @@
  */
 import { stronger } from '../../api/durability.js'
 import { ListFailures } from '../../checks/list-failures.js'
-import type { Durability } from '../../storage/wal/log.js'
+import type { Durability } from '../../storage/wal/log-options.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 
 /** Collects the outcomes of the operations of a list. */

@@ -30,7 +30,7 @@ import type { FamilyState, TableState } from '../../storage/engine/catalog/catal
 import { textBytes, type MutationBuffer } from '../../storage/engine/write/mutation-buffer.js'
 import type { ServerClock } from '../../storage/engine/write/server-clock.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
-import type { Durability } from '../../storage/wal/log.js'
+import type { Durability } from '../../storage/wal/log-options.js'
 import type { CollectedRow } from '../../storage/scan/collected-row.js'
 import { PutColumns } from '../arguments/put-columns.js'
 import type { RowKey } from '../arguments/row-key.js'

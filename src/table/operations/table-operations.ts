@@ -11,7 +11,7 @@
  */
 import type * as api from '../../api/index.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
-import type { Durability } from '../../storage/wal/log.js'
+import type { Durability } from '../../storage/wal/log-options.js'
 import type { ScanSession } from '../reads/scan-session.js'
 import type { RowGetter } from '../reads/table-reads.js'
 import type { ListOutcome } from './list-outcome.js'

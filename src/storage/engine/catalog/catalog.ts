@@ -12,7 +12,7 @@ import { Store } from '../../store/store.js'
 import { decodeFamilySettings, type FamilySettings } from '../../store/family-settings.js'
 import type { TableDefinition } from '../../version/catalog.js'
 import type { VersionSet } from '../../version/version-set.js'
-import type { Durability } from '../../wal/log.js'
+import type { Durability } from '../../wal/log-options.js'
 
 /** Options of a table, with defaults filled in. */
 export interface TableSettings {

@@ -22,7 +22,7 @@ import { entryBytesMax } from '../../sstable/format.js'
 import type { Store } from '../../store/store.js'
 import { isWellFormedKey, writeKeySuffix, writeTerminator } from '../../cell/cell-key.js'
 import { writeValueHeader } from '../../cell/cell-value.js'
-import { mutationBytesMax } from '../../wal/log.js'
+import { mutationBytesMax } from '../../wal/log-options.js'
 
 /** Version of the form above. On disk: never change. */
 const mutationFormat = 1

@@ -10,7 +10,8 @@
  */
 import { bytesPerOperation, type TurnBudget } from '../../../base/turn-budget.js'
 import { tieStores } from '../../store/flush-unit.js'
-import { committed, type Durability, type Log } from '../../wal/log.js'
+import type { Durability } from '../../wal/log-options.js'
+import { committed, type Log } from '../../wal/log.js'
 import type { OpenedParts } from '../engine.js'
 import type { ReadPoints } from '../catalog/read-points.js'
 import type { Lifecycle } from '../lifecycle.js'

@@ -3,7 +3,8 @@ import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { crashPolicies } from '../../../doubles/power-cut.js'
-import { Log, type Durability } from '../../../../src/storage/wal/log.js'
+import type { Durability } from '../../../../src/storage/wal/log-options.js'
+import { Log } from '../../../../src/storage/wal/log.js'
 import {
   append,
   databaseId,

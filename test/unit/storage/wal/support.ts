@@ -3,7 +3,8 @@
 import { varintLength, writeVarint } from '../../../../src/base/varint.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
-import { Log, type LogOptions } from '../../../../src/storage/wal/log.js'
+import type { LogOptions } from '../../../../src/storage/wal/log-options.js'
+import { Log } from '../../../../src/storage/wal/log.js'
 import {
   recoverLog,
   type RecoveredLog,

@@ -3,7 +3,7 @@ import { segmentBytesFor } from '../../../../../src/storage/engine/open/open-eng
 import { arenaBytesMax, entryOverheadBytesMax } from '../../../../../src/storage/memtable/arena.js'
 import { recordFileBytesMax } from '../../../../../src/storage/record/file-header.js'
 import { framePayloadBytesMax } from '../../../../../src/storage/record/frame.js'
-import { mutationBytesMax } from '../../../../../src/storage/wal/log.js'
+import { mutationBytesMax } from '../../../../../src/storage/wal/log-options.js'
 import { resolveOptions, type DatabaseSettings } from '../../../../../src/storage/engine/options.js'
 
 const mebibyte = 1024 * 1024
