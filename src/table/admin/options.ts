@@ -12,7 +12,7 @@ import {
 } from '../../base/options.js'
 import { invalidArgument } from '../../base/errors.js'
 import type { BytesLike } from '../../api/index.js'
-import type { CompactionRequest } from '../../storage/engine/background/compactor.js'
+import type { CompactionRequest } from '../../storage/engine/background/compaction-requests.js'
 import { checkDirectory } from '../../storage/engine/options.js'
 
 /** The declaration of {@link CompactionWatch}. */

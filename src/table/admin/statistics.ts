@@ -268,7 +268,7 @@ function jobStatistics({ background, pacer, reports, writes }: Engine) {
     /** Compactions that run, wait or were requested. */
     compactionQueue: compactor.queueLength,
     /** Compactions that run now. */
-    compactionsRunning: compactor.runningCount,
+    compactionsRunning: compactor.running.length,
     /** The flushes and compactions that run now. */
     jobs: reports.runningJobs(background),
     /** Families being flushed. */

@@ -2,7 +2,7 @@
 import { noSuchFamily, plainTableName } from '../../api/names.js'
 import { checkText } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
-import type { CompactionRequest } from '../../storage/engine/background/compactor.js'
+import type { CompactionRequest } from '../../storage/engine/background/compaction-requests.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import type { Store } from '../../storage/store/store.js'
 

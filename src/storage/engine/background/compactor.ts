@@ -10,54 +10,32 @@
  * A failed run changes nothing and is reported. A failed background compaction is tried again after
  * a pause, which doubles from one second to one minute, or when the store is flushed.
  */
-import { abortedError, CellarError, closedError, ErrorCode } from '../../../base/errors.js'
+import { abortedError, checkAborted, closedError } from '../../../base/errors.js'
 import {
   nothing,
   type CompactionChoice,
   type CompactionPolicy,
   type PolicyInput,
-  type RowInterval,
 } from '../../compaction/choice.js'
 import { JobCancelled } from '../../job/job.js'
 import { policyOf } from '../../store/family-policy.js'
 import { TimedOperation } from '../write/operation-times.js'
 import type { Store } from '../../store/store.js'
-import type { FileMetadata } from '../../version/file-metadata.js'
+import {
+  CompactionRequests,
+  dropped,
+  type CompactionRequest,
+  type PendingRequest,
+} from './compaction-requests.js'
 import type { CompactionOutcome, CompactionWork } from './compaction-outcome.js'
 import { CompactionRun, type CompactionParts } from './compaction-run.js'
 import { CompactionTotals } from './compaction-totals.js'
 import type { OpenedParts } from '../engine.js'
 import type { JobHooks } from './job-hooks.js'
+import { RetryPauses } from './retry-pauses.js'
 import { StoreWatch } from './store-watch.js'
 import { Ticker } from './ticker.js'
 
-/** A compaction that a user has requested. */
-export interface CompactionRequest {
-  /** Merge all files of the store, and drop the cells that only a major compaction may drop. */
-  readonly major: boolean
-  /**
-   * Restricts a major compaction to files with rows of the interval, and the files that overlap
-   * them.
-   */
-  readonly rows?: RowInterval | undefined
-  readonly signal?: AbortSignal | undefined
-  /** Called repeatedly with the finished part, 0 to 1. */
-  readonly onProgress?: ((part: number) => void) | undefined
-}
-
-/** A request that is not finished. */
-interface PendingRequest extends CompactionRequest {
-  readonly store: Store
-  run: CompactionRun | undefined
-  /** The error that `onProgress` threw. */
-  failure: { readonly error: unknown } | undefined
-  resolve(): void
-  reject(error: unknown): void
-}
-
-/** Shortest and longest pause after a failed background compaction. */
-const retryMillisecondsMin = 1000
-const retryMillisecondsMax = 60_000
 /** Parallel compactions on worker threads. */
 const placesOfWorkers = 2
 
@@ -76,12 +54,11 @@ export class Compactor {
   private placesTaken = 0
   private bytesPerSecondMax: number
   private readonly waiting = new Set<Store>()
-  private requests: PendingRequest[] = []
+  private readonly requests = new CompactionRequests()
   private readonly runs = new Map<CompactionRun, Promise<void>>()
-  /** Stores whose last background compaction failed, with the pause before the next one. */
-  private readonly pauses = new Map<Store, number>()
+  /** The pauses after background compactions that failed. */
+  private readonly pauses = new RetryPauses((store) => this.lookAt(store))
   private readonly watch: StoreWatch
-  private readonly timers = new Set<NodeJS.Timeout>()
   private readonly ticker = new Ticker(() => this.tick())
   private paused = false
   /** Whether compactions rest for the sake of flushes. */
@@ -108,12 +85,7 @@ export class Compactor {
 
   /** Number of compactions that run, wait, or were requested. */
   get queueLength(): number {
-    return this.waiting.size + this.runs.size + this.requests.filter(({ run }) => !run).length
-  }
-
-  /** Number of running compactions. */
-  get runningCount(): number {
-    return this.runs.size
+    return this.waiting.size + this.runs.size + this.requests.waiting.length
   }
 
   /** The running compactions. */
@@ -142,32 +114,13 @@ export class Compactor {
    * `ERR_ABORTED` if the signal aborts; with `ERR_TABLE_NOT_FOUND` if the store is dropped; with
    * `ERR_CLOSED` by a close.
    */
-  compact(store: Store, request: CompactionRequest): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const { signal } = request
-      if (signal?.aborted === true) {
-        reject(abortedError('the compaction', signal))
-        return
-      }
-      if (store.dropped || this.stopped) {
-        reject(store.dropped ? dropped(store) : closedError('the database'))
-        return
-      }
-      const run = undefined
-      const failure = undefined
-      const pending: PendingRequest = { ...request, store, run, failure, resolve, reject }
-      const abort = (): void => {
-        // A running compaction is cancelled and then rejects the request itself.
-        if (pending.run !== undefined) pending.run.cancel()
-        else this.finishRequest(pending, abortedError('the compaction', signal))
-      }
-      signal?.addEventListener('abort', abort, { once: true })
-      const settled = (): void => signal?.removeEventListener('abort', abort)
-      pending.resolve = () => (settled(), resolve())
-      pending.reject = (error) => (settled(), reject(error))
-      this.requests.push(pending)
-      this.pump()
-    })
+  async compact(store: Store, request: CompactionRequest): Promise<void> {
+    checkAborted('the compaction', request.signal)
+    if (store.dropped) throw dropped(store)
+    if (this.stopped) throw closedError('the database')
+    const finished = this.requests.add(store, request)
+    this.pump()
+    return finished
   }
 
   /**
@@ -206,11 +159,11 @@ export class Compactor {
   /** Ends the compactions of a store that was dropped. */
   forget(store: Store): void {
     this.waiting.delete(store)
-    this.pauses.delete(store)
+    this.pauses.forget(store)
     this.watch.forget(store)
     for (const run of this.runs.keys()) if (run.store === store) run.cancel()
-    for (const request of [...this.requests]) {
-      if (request.store === store && !request.run) this.finishRequest(request, dropped(store))
+    for (const request of this.requests.waiting) {
+      if (request.store === store) this.requests.finish(request, dropped(store))
     }
   }
 
@@ -218,11 +171,11 @@ export class Compactor {
   async stop(): Promise<void> {
     this.stopped = true
     this.waiting.clear()
-    for (const timer of this.timers) clearTimeout(timer)
+    this.pauses.stop()
     this.watch.stop()
     this.ticker.stop()
-    for (const request of [...this.requests]) {
-      if (!request.run) this.finishRequest(request, closedError('the database'))
+    for (const request of this.requests.waiting) {
+      this.requests.finish(request, closedError('the database'))
     }
     for (const run of this.runs.keys()) run.cancel()
     await Promise.all(this.runs.values())
@@ -242,7 +195,7 @@ export class Compactor {
   /** Starts as many compactions as places allow, requested ones first. */
   private pump(): void {
     if (this.stopped || this.isHeld) return
-    for (const request of [...this.requests]) {
+    for (const request of this.requests.pending) {
       if (this.placesTaken >= this.places) return
       if (request.run === undefined) this.serve(request)
     }
@@ -254,7 +207,7 @@ export class Compactor {
         continue
       }
       // A request of this store waits for its running compactions, so no background one is added.
-      if (this.requests.some((request) => request.store === store)) continue
+      if (this.requests.pending.some((request) => request.store === store)) continue
       this.startBackground(store)
     }
   }
@@ -267,17 +220,17 @@ export class Compactor {
         major ? this.spareSettled(store, policy.chooseMajor(input, rows)) : policy.choose(input),
       )
       if (choice.kind === 'nothing') {
-        if (!choice.blocked) this.finishRequest(request, undefined)
+        if (!choice.blocked) this.requests.finish(request, undefined)
         return
       }
       request.run = this.start(store, choice, (error) => {
         request.run = undefined
-        if (error !== undefined) this.finishRequest(request, this.reasonOf(error, request))
-        else if (major) this.finishRequest(request, undefined)
+        if (error !== undefined) this.requests.finish(request, this.reasonOf(error, request))
+        else if (major) this.requests.finish(request, undefined)
         // Else the policy may choose more: the request is served again.
       })
     } catch (error) {
-      this.finishRequest(request, error)
+      this.requests.finish(request, error)
     }
   }
 
@@ -305,16 +258,6 @@ export class Compactor {
     return closedError('the database')
   }
 
-  private finishRequest(request: PendingRequest, error: unknown): void {
-    const index = this.requests.indexOf(request)
-    if (index < 0) return
-    this.requests.splice(index, 1)
-    if (error === undefined) tellProgress(request, 1)
-    if (request.failure !== undefined) request.reject(request.failure.error)
-    else if (error === undefined) request.resolve()
-    else request.reject(error)
-  }
-
   private startBackground(store: Store): void {
     try {
       const choice = this.choose(store, (policy, input) => policy.choose(input))
@@ -324,7 +267,7 @@ export class Compactor {
         return
       }
       this.start(store, choice, (error) => {
-        if (error === undefined) this.pauses.delete(store)
+        if (error === undefined) this.pauses.forget(store)
         else if (!(error instanceof JobCancelled)) this.retryLater(store)
       })
     } catch (error) {
@@ -370,7 +313,7 @@ export class Compactor {
 
   private async execute(run: CompactionRun, ended: (error: unknown) => void): Promise<void> {
     const { store } = run
-    const requested = (): boolean => this.requests.some((request) => request.run === run)
+    const requested = (): boolean => this.requests.pending.some((request) => request.run === run)
     const { reports } = this.parts
     const startedAt = reports.beginJob(store, TimedOperation.compaction)
     try {
@@ -414,18 +357,7 @@ export class Compactor {
 
   private retryLater(store: Store): void {
     this.waiting.delete(store)
-    const pause = this.pauses.get(store) ?? retryMillisecondsMin
-    this.pauses.set(store, Math.min(2 * pause, retryMillisecondsMax))
-    this.later(pause, () => this.lookAt(store))
-  }
-
-  private later(milliseconds: number, action: () => void): void {
-    const timer = setTimeout(() => {
-      this.timers.delete(timer)
-      action()
-    }, milliseconds)
-    timer.unref()
-    this.timers.add(timer)
+    this.pauses.begin(store)
   }
 
   private spreadLimit(): void {
@@ -436,11 +368,7 @@ export class Compactor {
   /** Reports progress; returns whether compactions are running. */
   private tick(): boolean {
     for (const run of this.runs.keys()) this.parts.reports.compactionMoved(run.store, run.progress)
-    for (const request of this.requests) {
-      if (request.run === undefined) continue
-      const { bytesDone, bytesTotal } = request.run.progress
-      tellProgress(request, bytesDone / Math.max(1, bytesTotal))
-    }
+    this.requests.tellProgress()
     return this.runs.size > 0
   }
 
@@ -452,7 +380,7 @@ export class Compactor {
       for (const { fileNumber } of run.work.files) busyFiles.add(fileNumber)
     }
     return {
-      levels: this.levelsOf(store),
+      levels: this.parts.versions.current.store(store.storeId)?.levels ?? [[]],
       now: this.parts.clock.now(),
       ttlMilliseconds: ttlSeconds * 1000,
       minVersions,
@@ -462,28 +390,8 @@ export class Compactor {
     }
   }
 
-  private levelsOf(store: Store): readonly (readonly FileMetadata[])[] {
-    return this.parts.versions.current.store(store.storeId)?.levels ?? [[]]
-  }
-
   /** Starts to ask the policies of stores that get no new files. */
   startWatch(): void {
     this.watch.start(this.parts.options.compactionRestMilliseconds)
   }
-}
-
-/** Calls `onProgress`. An error of the function cancels the compaction. */
-function tellProgress(request: PendingRequest, part: number): void {
-  if (request.failure !== undefined) return
-  try {
-    request.onProgress?.(part)
-  } catch (error) {
-    request.failure = { error }
-    request.run?.cancel()
-  }
-}
-
-function dropped(store: Store): CellarError {
-  const message = `column family '${store.family}' was dropped while it was being compacted`
-  return new CellarError(ErrorCode.tableNotFound, message)
 }
