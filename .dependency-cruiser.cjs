@@ -296,8 +296,8 @@ module.exports = {
       from: {
         path: '^(src|native-free)/',
         pathNot:
-          '^src/(storage/fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket|own-file)|' +
-          'http/page-file|cli/.+)\\.ts$',
+          '^src/(storage/fs/(node-fs|node-file|directory-handle|lock|lock-file|lock-owner|lock-socket|' +
+          'own-file)|http/page-file|cli/.+)\\.ts$',
       },
       to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     },

@@ -221,5 +221,6 @@ export type {
   FileSystem,
   OpenMode,
 } from '../storage/fs/types.js'
-export { NodeFileSystem, type SystemCalls } from '../storage/fs/node-fs.js'
+export type { SystemCalls } from '../storage/fs/node-file.js'
+export { NodeFileSystem } from '../storage/fs/node-fs.js'
 export { MemoryFileSystem } from '../storage/fs/memory-fs.js'
