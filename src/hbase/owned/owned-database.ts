@@ -2,17 +2,13 @@
  * A database with one owner, over a store that is atomic per row: atomic batches over rows and
  * tables, snapshots and a change feed. See `docs/owned-database.md`.
  */
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { checkDatabase } from '../../api/index.js'
 import type * as api from '../../api/index.js'
 import { plainTableName } from '../../api/names.js'
-import { checkMethods, readArguments } from '../../base/arguments.js'
+import { readArguments } from '../../base/arguments.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import {
-  abortedError,
   CellarError,
-  checkAborted,
   closedError,
   ErrorCode,
   invalidArgument,
@@ -20,22 +16,19 @@ import {
 } from '../../base/errors.js'
 import { foreignTable, readAtomic } from '../../checks/atomic.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'
-import { loadChecksums } from '../../storage/codec/checksum.js'
 import { Feeds } from './feeds.js'
 import { LocalFilters } from './local-filters.js'
 import { fill } from './mirror.js'
 import { roundsOf, rowWrites } from './log/apply.js'
-import { patienceOf, type LogPlace, type Patience } from './log/log-store.js'
+import type { LogPlace, Patience } from './log/log-store.js'
 import type { LoggedBatch } from './log/logged-batch.js'
 import { OwnerLog, type Appended } from './log/owner-log.js'
-import { claim, readOwner, recover } from './log/takeover.js'
 import { namedRows, rowOfCheck, rowsOfMutation, type NamedRow } from './loads.js'
-import { ownedOptions, type OwnedOptions, type OwnedSettings } from './options.js'
+import type { OwnedSettings } from './options.js'
 import { OwnedAdmin } from './owned-admin.js'
 import { OwnedTable, plain } from './owned-table.js'
 import { RowOrder } from './row-order.js'
 import { RowWriter } from './row-writer.js'
-import { ensureLogTable, TableLogStore } from './table-log-store.js'
 import { View, Views } from './views.js'
 import { EvaluationError, WorkingCopy } from './working-copy.js'
 
@@ -45,52 +38,7 @@ const chunkBytesMax = 2 * 1024 * 1024
 /** Bytes of the working copy after which it begins anew. */
 const copyBytesMax = 32 * 1024 * 1024
 
-/**
- * Waits until no other process owns the database of this name, and becomes its owner: seals the log
- * of the earlier owner, and repeats what may not be applied.
- *
- * `database` is any database whose `checkAndMutate` is atomic for a row; it must not be closed
- * before the owned one. All who write its tables must use the owned database.
- *
- * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_ABORTED` by the signal; `ERR_LOCKED` if another
- *   process took over meanwhile; `ERR_CORRUPTION` if the log is damaged; errors of the store.
- */
-export async function ownDatabase(
-  database: api.Database,
-  options: OwnedOptions,
-): Promise<OwnedDatabase> {
-  checkMethods(checkDatabase(database, 'ownDatabase'), 'the database', ['table', 'createTable'])
-  const settings = readArguments(() => ownedOptions.read(options))
-  await loadChecksums()
-  const { name, logTable, signal, retryMilliseconds } = settings
-  const patience = patienceOf(retryMilliseconds)
-  await ensureLogTable(database, logTable, settings.durability)
-  const store = new TableLogStore(database.table(logTable))
-  const place: LogPlace = { store, name, patience }
-  const writer = new RowWriter(database, 'passed over')
-  for (;;) {
-    checkAborted('ownDatabase', signal)
-    const seen = await readOwner(place)
-    if (seen !== undefined && seen.state.owner !== '') {
-      const { version } = seen.state
-      await sleep(settings.takeoverMilliseconds, undefined, { signal }).catch(() => {
-        throw abortedError('ownDatabase', signal)
-      })
-      if ((await readOwner(place))?.state.version !== version) continue
-    }
-    const claimed = await claim(place, randomUUID(), seen)
-    if (claimed === undefined) continue
-    const write = async (batches: readonly LoggedBatch[]): Promise<void> => {
-      for (const round of roundsOf(batches)) await writer.write(rowWrites(round), patience)
-    }
-    const recovered = await recover(place, claimed, write)
-    const owned = new OwnedDatabase(database, settings, place, recovered)
-    await owned.begin()
-    return owned
-  }
-}
-
-/** A database with one owner. Made by {@link ownDatabase}. */
+/** A database with one owner. Made by `ownDatabase`. */
 export class OwnedDatabase implements api.Database<OwnedTable> {
   /** Those of the store, with snapshots, changes and atomic batches. */
   readonly capabilities: api.Capabilities
@@ -117,7 +65,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   #timer: NodeJS.Timeout | undefined = undefined
   #closing: Promise<void> | undefined = undefined
 
-  /** @internal Made by {@link ownDatabase}. */
+  /** @internal Made by `ownDatabase`. */
   constructor(
     store: api.Database,
     settings: OwnedSettings,

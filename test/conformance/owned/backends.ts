@@ -5,7 +5,7 @@ import {
   type CellarMetadataStore,
   type MetadataStore,
 } from '../../../src/entries/metastore-pulsar.js'
-import { ownDatabase } from '../../../src/hbase/owned/owned-database.js'
+import { ownDatabase } from '../../../src/hbase/owned/own-database.js'
 import { CellarMetaStore } from '../../../src/systems/metastore/index.js'
 import type { MetadataBackend } from '../../suites/metadata/suite.js'
 import type { MetastoreBackend } from '../../suites/metastore/suite.js'

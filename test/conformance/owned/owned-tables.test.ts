@@ -8,7 +8,7 @@ import type { AnyTable, TableSpace } from '../../suites/table/case.js'
 import { runTableSuite, type SuiteTest, type TableBackend } from '../../suites/table/suite.js'
 import type { ManualClock } from '../../../src/base/clock.js'
 import type { Database } from '../../../src/api/index.js'
-import { ownDatabase } from '../../../src/hbase/owned/owned-database.js'
+import { ownDatabase } from '../../../src/hbase/owned/own-database.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 import { reduceToRows } from '../../helpers/row-atomic.js'
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Database } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
-import { ownDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import { ownDatabase } from '../../../../src/hbase/owned/own-database.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
 /** An object whose method of a name runs after `before`. */

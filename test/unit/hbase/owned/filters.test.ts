@@ -1,7 +1,7 @@
 /** Filters on an owned database whose store refuses filter objects. */
 import t from 'tap'
 import { FilterBase, FilterCode, PageFilter, type CellView } from '../../../../src/api/filters.js'
-import { ownDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import { ownDatabase } from '../../../../src/hbase/owned/own-database.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 

@@ -7,7 +7,7 @@
 import t from 'tap'
 import type { Database, Put } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
-import { ownDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import { ownDatabase } from '../../../../src/hbase/owned/own-database.js'
 import { withTableCalls } from '../../../helpers/planted.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 

@@ -1,6 +1,7 @@
 /** Two owners of one database: the standby goes on, the first one is poisoned, damage is told. */
 import t from 'tap'
-import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import { ownDatabase } from '../../../../src/hbase/owned/own-database.js'
+import type { OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
 import {
   chunkRow,
   type LogPlace,

@@ -7,7 +7,7 @@ import type { Database, Delete, Put, RowMutations } from '../../../../src/api/in
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { roundsOf } from '../../../../src/hbase/owned/log/apply.js'
 import type { LoggedBatch, LoggedCell } from '../../../../src/hbase/owned/log/logged-batch.js'
-import { ownDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import { ownDatabase } from '../../../../src/hbase/owned/own-database.js'
 import { randomFrom } from '../../storage/version/fixtures.js'
 import { withTableCalls } from '../../../helpers/planted.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
