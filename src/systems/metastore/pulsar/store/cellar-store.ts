@@ -2,20 +2,16 @@
 import type { BytesLike } from '../../../../api/index.js'
 import { later, type LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import { checkBytes, checkExpected, checkRecords } from '../../metadata/arguments.js'
-import {
-  checkBatch,
-  checkPutOptions,
-  checkSubscribe,
-  noPutOptions,
-} from '../../metadata/options.js'
+import { checkExpected, checkRecords } from '../../metadata/arguments.js'
+import { checkBatch, checkPutOptions, checkSubscribe } from '../../metadata/options.js'
 import { asMetadataError, metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
 import type { RecordImporter } from '../clusters/migration.js'
 import type { RecordPage, View } from './node-table.js'
 import { checkPath } from '../../metadata/paths.js'
-import { sequencePath, type Step, type Written } from './planner.js'
-import { cellOfValue, statOf, type StoredRecord } from './record-format.js'
+import { allStats, cellOf, firstStat, importOf, noAnswer, stepOf } from './call-steps.js'
+import { sequencePath, type Step } from './planner.js'
+import { statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
 import type { Session, SessionRegistry } from './sessions.js'
 import type { CommitSink, StoreCore } from './store-core.js'
@@ -162,17 +158,7 @@ export class CellarMetadataStore
    */
   async importRecords(records: readonly GetResult[]): Promise<void> {
     this.checkOpen()
-    const steps = checkRecords(records).map(({ value, stat }): Step => {
-      const { path } = stat
-      return {
-        kind: 'put',
-        path,
-        cell: cellOf(value),
-        expected: undefined,
-        options: noPutOptions,
-        imported: stat,
-      }
-    })
+    const steps = checkRecords(records).map(importOf)
     if (steps.length > 0) await this.#core.commit(steps, this.#session, noAnswer)
   }
 
@@ -400,37 +386,4 @@ export class CellarMetadataStore
   #resultOf(path: string, record: StoredRecord): GetResult {
     return { value: record.value, stat: statOf(path, record, this.#session.id) }
   }
-}
-
-const noAnswer = (): undefined => undefined
-
-function firstStat([written]: readonly (Written | undefined)[], session: number): Stat {
-  return statOf(written!.path, written!.record, session)
-}
-
-function allStats(
-  written: readonly (Written | undefined)[],
-  session: number,
-): readonly (Stat | undefined)[] {
-  return written.map((each) =>
-    each === undefined ? undefined : statOf(each.path, each.record, session),
-  )
-}
-
-/** Copies a value into a cell. */
-function cellOf(value: BytesLike): Buffer {
-  checkBytes(value)
-  return cellOfValue(value)
-}
-
-function stepOf(operation: BatchOperation): Step {
-  if ('check' in operation) {
-    return { kind: 'check', path: operation.check, expected: operation.expected }
-  }
-  if ('delete' in operation) {
-    return { kind: 'delete', path: operation.delete, expected: operation.expected }
-  }
-  const { put, value, expected, ephemeral, secondaryIndexes } = operation
-  const options = { ephemeral, secondaryIndexes }
-  return { kind: 'put', path: put, cell: cellOfValue(value), expected, options }
 }
