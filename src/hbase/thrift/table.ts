@@ -7,16 +7,14 @@ import { emptyReceipt, Result, requireCapability } from '../../api/index.js'
 import type * as types from '../../api/index.js'
 import { parseCondition } from '../../checks/conditions.js'
 import { checkForm } from '../../checks/forms.js'
-import { ListFailures } from '../../checks/list-failures.js'
 import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../../checks/lists.js'
 import { checkAction, durabilityOf } from '../../checks/operations.js'
 import { rowBytes } from '../../checks/rows.js'
 import { rowMutationsOptions } from '../../api/mutations.js'
 import { unescape } from '../../storage/cell/cell-key.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
-import { HBaseErrorCode, unknownOutcome } from './wire/errors.js'
+import { HBaseErrorCode } from './wire/errors.js'
 import { runBatch } from './batch.js'
-import { CallFailure } from './wire/connection.js'
 import type { Client, EncodedCall } from './client.js'
 import { hbaseCapabilities } from './capabilities.js'
 import { methods, type Method } from './wire/methods.js'
@@ -28,6 +26,7 @@ import {
   type UpdateStruct,
 } from './mutations.js'
 import { getStruct } from './reads.js'
+import { writeList, type ListCalls } from './row-lists.js'
 import { notInThrift } from './refusals.js'
 import { resultOf, type ResultStruct } from './results.js'
 import { HBaseScanner, planScan } from './scanner.js'
@@ -57,11 +56,19 @@ export class HBaseTable implements types.Table {
   readonly name: string
   readonly #client: Client
   readonly #catalog: TableCatalog
+  readonly #listCalls: ListCalls
 
   constructor(name: string, client: Client, catalog: TableCatalog) {
     this.name = name
     this.#client = client
     this.#catalog = catalog
+    this.#listCalls = {
+      checkFamilies: (families) => this.#checkFamilies(families),
+      writeRow: (structs) => this.#send(this.#prepareRow(structs).request),
+      writeRows: (method, parameters, isRepeatable) => {
+        return this.#send(this.#prepare(method, parameters, [], isRepeatable).request)
+      },
+    }
   }
 
   /**
@@ -124,7 +131,7 @@ export class HBaseTable implements types.Table {
   }
 
   async putList(puts: readonly types.Put[]): Promise<void> {
-    await this.#list(readPuts(puts), (put) => this.#putStructs(put))
+    await writeList(this.#listCalls, readPuts(puts), (put) => this.#putStructs(put))
   }
 
   async delete(deletion: types.Delete): Promise<void> {
@@ -133,7 +140,7 @@ export class HBaseTable implements types.Table {
 
   async deleteList(deletions: readonly types.Delete[]): Promise<void> {
     const list = readList(deletions, 'deletions')
-    await this.#list(list, (deletion) => this.#deleteStructs(deletion))
+    await writeList(this.#listCalls, list, (deletion) => this.#deleteStructs(deletion))
   }
 
   async increment(increment: types.Increment): Promise<Result> {
@@ -332,88 +339,6 @@ export class HBaseTable implements types.Table {
     // The gateway does not always say that a table is gone; this read does.
     await this.#catalog.read(this.name)
   }
-
-  /** Puts or deletes of several rows: those of one kind in one call. */
-  async #list<T>(operations: readonly T[], structsOf: (operation: T) => RowStructs): Promise<void> {
-    const failures = new ListFailures()
-    const lists: ListCall[] = [
-      { method: methods.putMultiple, member: 'puts', of: 'put', rows: new Map() },
-      { method: methods.deleteMultiple, member: 'deletes', of: 'deleteSingle', rows: new Map() },
-    ]
-    const alone = new Map<number, RowStructs>()
-    const prepared: [number, RowStructs][] = []
-    for (const [position, operation] of copyArguments(operations).value.entries()) {
-      try {
-        prepared.push([position, structsOf(operation)])
-      } catch (error) {
-        failures.failed(position, error)
-      }
-    }
-    for (const [position, structs] of prepared) {
-      try {
-        await this.#checkFamilies(structs.families)
-        const list = lists.find(
-          ({ of }) => structs.mutations.length === 1 && of in structs.mutations[0],
-        )
-        ;(list?.rows ?? alone).set(position, structs)
-      } catch (error) {
-        failures.failed(position, error)
-      }
-    }
-    await Promise.all([
-      ...lists.map((list) => this.#sendList(list, failures)),
-      this.#sendEach(alone, failures),
-    ])
-    failures.throwFailures(operations.length)
-  }
-
-  async #sendList({ method, member, of, rows }: ListCall, failures: ListFailures): Promise<void> {
-    if (rows.size <= 1) return this.#sendEach(rows, failures)
-    const all = [...rows.values()]
-    const isRepeatable = all.every((each) => each.isRepeatable)
-    const structs = all.map(({ mutations }) => mutations[0][of])
-    try {
-      await this.#send(this.#prepare(method, { [member]: structs }, [], isRepeatable).request)
-    } catch (error) {
-      // HBase does not say which rows failed. If a repetition has no further effect, each is asked.
-      if (isRepeatable && !isWithoutAnswer(error)) {
-        return this.#sendEach(rows, failures)
-      }
-      for (const position of rows.keys()) failures.failed(position, listFailure(method, error))
-    }
-  }
-
-  async #sendEach(rows: ReadonlyMap<number, RowStructs>, failures: ListFailures): Promise<void> {
-    for (const [position, structs] of rows) {
-      try {
-        await this.#send(this.#prepareRow(structs).request)
-      } catch (error) {
-        failures.failed(position, error)
-      }
-    }
-  }
-}
-
-/** Rows of a list that one call carries, by position in the list. */
-interface ListCall {
-  readonly method: Method
-  /** The member of the call. */
-  readonly member: string
-  /** The member of a mutation. */
-  readonly of: string
-  readonly rows: Map<number, RowStructs>
-}
-
-/** Whether no gateway has answered, so that more calls would wait in vain. */
-function isWithoutAnswer(error: unknown): boolean {
-  if (hasCode(error, HBaseErrorCode.unavailable)) return true
-  return hasCode(error, HBaseErrorCode.unknownOutcome) && error.cause instanceof CallFailure
-}
-
-/** The failure of each row of a list: some of them may have been written. */
-function listFailure(method: Method, error: unknown): CellarError {
-  if (isWithoutAnswer(error)) return error as CellarError
-  return unknownOutcome(method.name, error as Error)
 }
 
 /** Throws `ERR_UNSUPPORTED` for a raw scan. */
