@@ -121,13 +121,12 @@ export {
   type TableDefinitionOptions,
   type TypedTableOf,
 } from '../comfort/typed/define-table.js'
+export { SyncTypedTable } from '../comfort/typed/sync-typed-table.js'
+export type { TypedGetOptions, TypedScanOptions } from '../comfort/typed/typed-reads.js'
 export {
-  SyncTypedTable,
   TypedTable,
-  type TypedGetOptions,
   type TypedPage,
   type TypedPageOptions,
-  type TypedScanOptions,
   type TypedVersion,
 } from '../comfort/typed/typed-table.js'
 export type { CounterName } from '../comfort/typed/counters.js'

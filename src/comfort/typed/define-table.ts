@@ -17,7 +17,8 @@ import {
   type NoIndexes,
   type TypedIndexesOption,
 } from './typed-indexes.js'
-import { SyncTypedTable, TypedTable } from './typed-table.js'
+import { SyncTypedTable } from './sync-typed-table.js'
+import { TypedTable } from './typed-table.js'
 
 const definitionOptions = declareOptions('a definition of a table', {
   name: required(unchecked<string>()),

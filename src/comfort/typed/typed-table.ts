@@ -6,20 +6,17 @@
  */
 import { checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { meantName } from '../../base/near-names.js'
 import type { AsyncRows } from '../../api/rows/async-rows.js'
-import type { SyncRows } from '../../api/rows/sync-rows.js'
 import type { AtomicMutation } from '../../api/atomic.js'
 import type { Database } from '../../api/database.js'
 import type { PutReceipt } from '../../api/put-receipt.js'
 import { inspectSymbol, type Inspect } from '../../api/results/display.js'
-import { scanOptions, type Get, type Scan, type ScanOptions } from '../../api/reads.js'
-import type { SyncTable, Table } from '../../api/table.js'
+import type { Table } from '../../api/table.js'
 import type { TableIndex } from '../indexes/table-index.js'
-import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
+import type { KeyRange } from '../keys/key-range.js'
 import type { KeyParts } from '../keys/row-key.js'
 import { readPage, type Page } from '../pages.js'
-import { countRows, deleteRange, partsOptions, type PartsOption } from '../ranges.js'
+import { countRows, deleteRange } from '../ranges.js'
 import { transaction, type TransactionOptions } from '../transactions/transaction.js'
 import type { ColumnInput, ColumnOutput, ColumnsOption } from './columns.js'
 import {
@@ -39,23 +36,8 @@ import type {
   TypedHandle,
   TypedPutOptions,
 } from './row-form.js'
+import { getOf, scanOf, type TypedGetOptions, type TypedScanOptions } from './typed-reads.js'
 import { TypedIndex, type NoIndexes } from './typed-indexes.js'
-
-/** Options of a get of a typed table: those of {@link Get} without the row. */
-export interface TypedGetOptions<C extends ColumnsOption> extends Omit<
-  Get,
-  'row' | 'columns' | 'checkExistenceOnly'
-> {
-  /** The properties to read. Default all. */
-  readonly columns?: readonly (keyof C & string)[] | undefined
-}
-
-/** The rows of a typed scan, and options of {@link Scan}. */
-export interface TypedScanOptions<K extends KeyParts, C extends ColumnsOption>
-  extends KeyRange<K>, Omit<ScanOptions, PartsOption | 'columns' | 'raw'> {
-  /** The properties to read. Default all. Rows without any of them are left out. */
-  readonly columns?: readonly (keyof C & string)[] | undefined
-}
 
 /** A typed scan whose `limit` is the size of a page. */
 export interface TypedPageOptions<
@@ -287,129 +269,6 @@ export class TypedTable<
   }
 }
 
-/** A typed table with the synchronous forms too. */
-export class SyncTypedTable<
-  K extends KeyParts = KeyParts,
-  C extends ColumnsOption = ColumnsOption,
-  I = NoIndexes,
-> extends TypedTable<K, C, I> {
-  declare readonly table: Table & SyncTable
-
-  /** As {@link TypedTable.put}, before it returns. */
-  putSync(row: RowInput<K, C>, options?: TypedPutOptions): PutReceipt {
-    return this.table.putSync(this.rows.put(row, options))
-  }
-
-  /** As {@link TypedTable.get}, before it returns. */
-  getSync(key: KeyOf<K>, options?: TypedGetOptions<C>): RowOutput<K, C> | undefined {
-    return this.rows.rowOf(this.table.getSync(getOf(this.rows, key, options)))
-  }
-
-  /** As {@link TypedTable.getList}, before it returns. */
-  getListSync(
-    keys: readonly KeyOf<K>[],
-    options?: TypedGetOptions<C>,
-  ): (RowOutput<K, C> | undefined)[] {
-    const gets = checkArray(keys, 'keys').map((key) => getOf(this.rows, key, options))
-    const results = this.table.getListSync(gets)
-    return results.map((result) => this.rows.rowOf(result))
-  }
-
-  /** As {@link TypedTable.scan}, without promises. */
-  scanSync(options: TypedScanOptions<K, C> = {}): SyncRows<RowOutput<K, C>> {
-    return this.table.scanSync(scanOf(this.rows, options)).map((each) => this.rows.fromResult(each))
-  }
-
-  /** As {@link TypedTable.delete}, before it returns. */
-  deleteSync(key: KeyOf<K>, ...names: readonly (keyof C & string)[]): void {
-    this.table.deleteSync(this.rows.delete(key, names))
-  }
-
-  /** As {@link TypedTable.increment}, before it returns. */
-  incrementSync<N extends CounterName<C>>(
-    key: KeyOf<K>,
-    name: N,
-    amount: number | bigint = 1,
-  ): ColumnOutput<C[N]> {
-    const counter = counterColumn(this.rows, name)
-    checkAmount(counter, amount)
-    const row = this.rows.row(key)
-    const value = this.table.incrementColumnValueSync(row, counter.column, amount)
-    if (isHeld(counter, value)) return countedValue<C, N>(counter, value)
-    const { check, action } = takenBack(row, counter, amount)
-    this.table.checkAndMutateSync(check, action)
-    throw notHeld(counter, value)
-  }
-
-  /** As {@link TypedTable.compareAndSet}, before it returns. */
-  compareAndSetSync<N extends keyof C & string>(
-    key: KeyOf<K>,
-    name: N,
-    expected: ColumnInput<C[N]> | undefined,
-    value: ColumnInput<C[N]> | undefined,
-  ): boolean {
-    const { check, action } = this.rows.compareAndSet(key, name, expected, value)
-    return this.table.checkAndMutateSync(check, action).success
-  }
-}
-
 function durabilityOfPart(): CellarError {
   return invalidArgument('a mutation of an atomic batch has no durability; the batch has one')
-}
-
-function getOf<K extends KeyParts, C extends ColumnsOption>(
-  rows: RowForm<K, C>,
-  key: KeyOf<K>,
-  options?: TypedGetOptions<C>,
-): Get {
-  if (options === undefined) return { row: rows.rowToRead(key), columns: rows.columnNames }
-  refuse(options, 'get', ['row', 'checkExistenceOnly'])
-  return { ...options, row: rows.rowToRead(key), columns: rows.columnsOf(options.columns) }
-}
-
-/** Options of a plain scan that a typed one has not. */
-const plainOnly: readonly string[] = ['startRow', 'stopRow', 'raw', ...partsOptions]
-const rangeNames = Object.keys(keyRangeMembers)
-const scanNames = Object.keys(scanOptions.schema['properties'] as object)
-
-function scanOf<K extends KeyParts, C extends ColumnsOption>(
-  rows: RowForm<K, C>,
-  options: TypedScanOptions<K, C>,
-): Scan {
-  return readArguments(() => {
-    refuse(options, 'scan', plainOnly)
-    const scan: Record<string, unknown> = {}
-    const range: Record<string, unknown> = {}
-    for (const [name, value] of Object.entries(options)) {
-      if (rangeNames.includes(name)) range[name] = value
-      else if (!scanNames.includes(name)) throw unknownOption(name)
-      else scan[name] = value
-    }
-    const span = rowsOfKeys(rows.key, range as KeyRange<K>, options.reversed === true)
-    return { ...scan, ...span, columns: rows.columnsOf(options.columns) }
-  })
-}
-
-/** As of a plain scan. A name that only such a scan has is refused before. */
-function unknownOption(name: string): CellarError {
-  const known = [...rangeNames, ...scanNames.filter((each) => !plainOnly.includes(each))]
-  const meant = meantName(name, known)
-  const rest = meant === undefined ? `it has: ${known.join(', ')}` : `did you mean '${meant}'?`
-  return invalidArgument(`unknown option '${name}' of a typed scan; ${rest}`)
-}
-
-/** What to write instead of options that a typed table has not. */
-const instead: Readonly<Record<string, string>> = {
-  startRow: 'startKey, with parts of the key',
-  stopRow: 'stopKey, with parts of the key',
-  row: 'the key as the first argument',
-}
-
-function refuse(options: object, call: string, names: readonly string[]): void {
-  checkObject(options, `the options of a typed ${call}`)
-  for (const name of names) {
-    if (!(name in options)) continue
-    const advice = instead[name] ?? 'the table of the typed table'
-    throw invalidArgument(`a typed ${call} has no option '${name}'; use ${advice}`)
-  }
 }
