@@ -7,7 +7,8 @@
  */
 import type { BytesLike } from '../../../api/index.js'
 import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
-import type { MetadataCache, MetadataCacheOptions } from './cache.js'
+import type { MetadataCache } from './cache.js'
+import type { MetadataCacheOptions } from './cache-options.js'
 import type {
   BatchOperation,
   IndexScan,

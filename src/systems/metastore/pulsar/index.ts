@@ -30,13 +30,12 @@ export {
 } from './open-store.js'
 export type * from '../metadata/types.js'
 export { ZooKeeperMetadataStore, type ZooKeeperSession } from './zookeeper/zk-store.js'
+export { MetadataCache, type IndexExtractor } from '../metadata/cache.js'
 export {
-  MetadataCache,
   metadataCacheDefaults,
   type CacheGetResult,
-  type IndexExtractor,
   type MetadataCacheOptions,
-} from '../metadata/cache.js'
+} from '../metadata/cache-options.js'
 export { withoutBackoff, type BackoffOptions } from '../kernel/backoff.js'
 export { jsonSerde, textSerde, type MetadataSerde } from '../metadata/serde.js'
 export {

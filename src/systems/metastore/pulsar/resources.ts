@@ -4,7 +4,8 @@
  * Paths and values (JSON) are Pulsar's.
  */
 import { checkCachingStore } from '../metadata/arguments.js'
-import { MetadataCache, type MetadataCacheOptions } from '../metadata/cache.js'
+import { MetadataCache } from '../metadata/cache.js'
+import type { MetadataCacheOptions } from '../metadata/cache-options.js'
 import { hasCode } from '../metadata/errors.js'
 import { checkPath, childOf } from '../metadata/paths.js'
 import { jsonSerde } from '../metadata/serde.js'
