@@ -79,9 +79,9 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'A clean-up ends a transaction while its commit is being written',
-    file: 'src/systems/transactions/manager/manager.ts',
-    find: 'this.#state.finishing.has(running.id) || running.expiration > now',
-    replace: 'running.expiration > now',
+    file: 'src/systems/transactions/manager/manager-state.ts',
+    find: 'expiration <= now && !this.finishing.has(id)',
+    replace: 'expiration <= now',
     tests: managerState,
   },
   {

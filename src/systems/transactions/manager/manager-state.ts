@@ -4,7 +4,9 @@
  * that store the change. The caller writes them in the same order.
  */
 import { assert, type AtomicMutation, type Clock } from '../../../api/index.js'
+import { notInProgress } from '../errors.js'
 import { ChangeSets, restoreCommits } from './change-sets.js'
+import type { TransactionState } from './manager-calls.js'
 import type { ManagerSnapshot } from './manager-snapshot.js'
 import { PointerList, withoutMembers } from './pointer-list.js'
 import type { StateRows, StoredState, StoredTransaction } from './state-rows.js'
@@ -92,6 +94,29 @@ export class ManagerState {
     if (running.type === 'SHORT') this.#raiseReadPointer(pointers.at(-1)!)
     const stored = pointers.map((pointer) => this.#rows.invalid(pointer))
     return [this.#rows.ended(running.id), ...stored, this.pointersRow()]
+  }
+
+  /** A transaction in progress that is in no commit. `ERR_TRANSACTION_NOT_IN_PROGRESS`. */
+  find(id: bigint, what: string): StoredTransaction {
+    const running = this.running.get(id)
+    if (running === undefined || this.finishing.has(id)) throw notInProgress(id, what)
+    return running
+  }
+
+  /** The state of a transaction. */
+  stateOf(id: bigint): TransactionState {
+    if (this.finishing.has(id)) return 'committing'
+    if (this.running.has(id)) return 'running'
+    if (this.invalid.has(id)) return 'invalid'
+    return id <= this.#writePointer ? 'ended' : 'unknown'
+  }
+
+  /** The running transactions whose time is over; none of them is in a commit. */
+  expired(): StoredTransaction[] {
+    const now = this.#clock.now()
+    return [...this.running.values()].filter(({ id, expiration }) => {
+      return expiration <= now && !this.finishing.has(id)
+    })
   }
 
   /** Removes pointers from the invalid list; returns the removed ones. */

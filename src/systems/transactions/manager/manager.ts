@@ -94,7 +94,8 @@ export class TransactionManager {
       throw error
     }
     if (settings.sweepMilliseconds > 0) {
-      manager.#timer = setInterval(() => manager.#sweep(), settings.sweepMilliseconds)
+      const sweep = (): void => void manager.cleanUp().catch(() => undefined)
+      manager.#timer = setInterval(sweep, settings.sweepMilliseconds)
       manager.#timer.unref()
     }
     return manager
@@ -131,7 +132,7 @@ export class TransactionManager {
    */
   async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
     this.#log.checkOpen()
-    const running = this.#find(checkTransaction(transaction).transactionId, 'commit')
+    const running = this.#state.find(checkTransaction(transaction).transactionId, 'commit')
     const set = changeSetOf(running.id, changes, this.#settings)
     this.#refuseConflict(running, set)
     running.committing = set
@@ -149,7 +150,7 @@ export class TransactionManager {
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
     const { writes, carry } = commitOptions.read(options)
     this.#log.checkOpen()
-    const running = this.#find(checkTransaction(transaction).transactionId, 'commit')
+    const running = this.#state.find(checkTransaction(transaction).transactionId, 'commit')
     const changes = running.committing ?? []
     try {
       this.#refuseConflict(running, changes)
@@ -157,15 +158,13 @@ export class TransactionManager {
       running.committing = undefined
       throw error
     }
-    const last = running.checkpoints.at(-1) ?? running.id
-    const { rows } = this.#log
     const { id, client } = running
-    const mutations: AtomicMutation[] = [...writes, rows.ended(id)]
+    const mutations: AtomicMutation[] = [...writes, this.#log.rows.ended(id)]
     const storedPointer = this.#state.writePointer + 1n
     if (changes.length > 0) {
-      mutations.push(rows.committed({ pointer: storedPointer, id, changes, client }))
+      mutations.push(this.#log.rows.committed({ pointer: storedPointer, id, changes, client }))
     }
-    mutations.push(this.#state.pointersRow(last))
+    mutations.push(this.#state.pointersRow(running.checkpoints.at(-1) ?? id))
     this.#state.finishing.add(id)
     this.#state.changes.claim(changes, client)
     try {
@@ -202,17 +201,16 @@ export class TransactionManager {
       await this.invalidate(id)
       return
     }
-    const { rows } = this.#log
     if (running !== undefined) {
       this.#state.end(running)
       this.#counts.aborted++
-      await this.#log.append([rows.ended(id), this.#state.pointersRow()])
+      await this.#log.append([this.#log.rows.ended(id), this.#state.pointersRow()])
       return
     }
     if (!this.#state.invalid.has(id)) return
     const pointers = [id, ...transaction.checkpointWritePointers]
     for (const pointer of pointers) this.#state.invalid = this.#state.invalid.without(pointer)
-    await this.#log.append(pointers.map((pointer) => rows.valid(pointer)))
+    await this.#log.append(pointers.map((pointer) => this.#log.rows.valid(pointer)))
   }
 
   /**
@@ -233,7 +231,10 @@ export class TransactionManager {
    */
   async checkpoint(transaction: Transaction): Promise<Transaction> {
     this.#log.checkOpen()
-    const running = this.#find(checkTransaction(transaction).transactionId, 'make a checkpoint of')
+    const running = this.#state.find(
+      checkTransaction(transaction).transactionId,
+      'make a checkpoint of',
+    )
     const pointer = this.#state.nextId()
     await this.#log.append(this.#state.checkpoint(running, pointer))
     return transaction.withCheckpoint(pointer)
@@ -243,8 +244,7 @@ export class TransactionManager {
   async truncateInvalid(pointers: Iterable<bigint>): Promise<boolean> {
     this.#log.checkOpen()
     const given = PointerList.of(pointers)
-    const gone = await this.#truncate((pointer) => given.has(pointer))
-    return gone.length > 0
+    return (await this.#truncate((pointer) => given.has(pointer))).length > 0
   }
 
   /**
@@ -260,8 +260,7 @@ export class TransactionManager {
       const message = `transaction ${first} runs since before ${milliseconds}`
       throw new CellarError(TransactionErrorCode.invalidTruncateTime, message)
     }
-    const gone = await this.#truncate((pointer) => pointer < bound)
-    return gone.length > 0
+    return (await this.#truncate((pointer) => pointer < bound)).length > 0
   }
 
   /** Removes all pointers up to a bound, inclusive, from the invalid list. */
@@ -275,17 +274,11 @@ export class TransactionManager {
   /** Makes expired transactions invalid, including LONG ones; returns their number. */
   async cleanUp(): Promise<number> {
     this.#log.checkOpen()
-    const now = this.#settings.clock.now()
-    const mutations: AtomicMutation[] = []
-    let count = 0
-    for (const running of this.#state.running.values()) {
-      if (this.#state.finishing.has(running.id) || running.expiration > now) continue
-      mutations.push(...this.#state.makeInvalid(running))
-      this.#counts.invalidated++
-      count++
-    }
-    if (count > 0) await this.#log.append(mutations)
-    return count
+    const expired = this.#state.expired()
+    this.#counts.invalidated += expired.length
+    const mutations = expired.flatMap((running) => this.#state.makeInvalid(running))
+    if (expired.length > 0) await this.#log.append(mutations)
+    return expired.length
   }
 
   /** Removes all transactions; ids still ascend. For tests and for an empty store. */
@@ -317,10 +310,7 @@ export class TransactionManager {
   /** The state of a transaction. `ERR_TRANSACTIONS_UNAVAILABLE`. */
   stateOf(transactionId: bigint): TransactionState {
     this.#log.checkOpen()
-    if (this.#state.finishing.has(checkPointer(transactionId, 'the id'))) return 'committing'
-    if (this.#state.running.has(transactionId)) return 'running'
-    if (this.#state.invalid.has(transactionId)) return 'invalid'
-    return transactionId <= this.#state.writePointer ? 'ended' : 'unknown'
+    return this.#state.stateOf(checkPointer(transactionId, 'the id'))
   }
 
   /** Whether a transaction is in progress. */
@@ -330,12 +320,11 @@ export class TransactionManager {
 
   /** Metrics; counters since the open. */
   statistics(): ManagerStatistics {
-    let committing = 0
-    for (const { committing: changes } of this.#state.running.values()) if (changes) committing++
+    const running = [...this.#state.running.values()]
     return {
-      inProgress: this.#state.running.size,
+      inProgress: running.length,
       invalid: this.#state.invalid.size,
-      committing,
+      committing: running.filter(({ committing }) => committing !== undefined).length,
       committedSets: this.#state.changes.size,
       ...this.#counts,
     }
@@ -402,21 +391,10 @@ export class TransactionManager {
     return gone
   }
 
-  #find(id: bigint, what: string): StoredTransaction {
-    const running = this.#state.running.get(id)
-    if (running === undefined || this.#state.finishing.has(id)) throw notInProgress(id, what)
-    return running
-  }
-
   #refuseConflict({ id }: StoredTransaction, changes: ChangeSet): void {
     const conflict = this.#state.changes.conflict(id, changes)
     if (conflict === undefined) return
     this.#counts.conflicts++
     throw conflictError(id, conflict)
-  }
-
-  #sweep(): void {
-    if (!this.#log.isOpen) return
-    this.cleanUp().catch(() => undefined)
   }
 }
