@@ -18,6 +18,7 @@ import {
 import { hasCode, invalidArgument, repositoryError } from '../errors.js'
 import { lastTag, type QualifiedName } from '../qualified-name.js'
 import type { ValueTypes } from '../values/value-types.js'
+import { ChangeQueue } from './change-queue.js'
 import {
   fieldTypeInput,
   fieldTypeUpdate,
@@ -79,8 +80,6 @@ const updateOptions = declareOptions('the update of a record type', {
 /** Options of {@link TypeManager.updateRecordType}. */
 export interface TypeUpdateOptions extends OptionsOf<typeof updateOptions> {}
 
-const attemptsMax = 100
-
 /** The codes of the errors for a name that another type has. */
 const takenCodes = {
   field: { create: 'fieldTypeExists', rename: 'fieldTypeUpdate' },
@@ -91,8 +90,7 @@ const takenCodes = {
 export class TypeManager {
   readonly #parts: TypeManagerParts
   readonly #cache = new SchemaCache()
-  /** Changes and refreshes of this manager, one after the other. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #changes = new ChangeQueue()
   #isFollowing = true
   readonly #listener: SchemaListener
 
@@ -100,7 +98,7 @@ export class TypeManager {
   constructor(parts: TypeManagerParts) {
     this.#parts = parts
     this.#listener = (row) => {
-      if (this.#isFollowing) this.#follow(() => parts.rows.loadRow(row, this.#cache))
+      if (this.#isFollowing) this.#changes.follow(() => parts.rows.loadRow(row, this.#cache))
     }
     parts.listeners.add(this.#listener)
   }
@@ -115,23 +113,18 @@ export class TypeManager {
 
   /** Whether changes by other managers are applied at once. Default true. */
   set isFollowing(isFollowing: boolean) {
-    if (isFollowing && !this.#isFollowing) this.#follow(() => this.refresh())
+    if (isFollowing && !this.#isFollowing) this.#changes.follow(() => this.refresh())
     this.#isFollowing = isFollowing
   }
 
   /** Resolves when all changes are applied that other managers reported before the call. */
   async settled(): Promise<void> {
-    await this.#last
+    await this.#changes.settled()
   }
 
   /** Stops following other managers. @internal */
   close(): void {
     this.#parts.listeners.delete(this.#listener)
-  }
-
-  /** A failed read is ignored; the next read of the type or {@link refresh} repairs the cache. */
-  #follow(read: () => Promise<unknown>): void {
-    this.#last = this.#last.then(read).catch(() => undefined)
   }
 
   /** Checks that a value is a type manager. `ERR_INVALID_ARGUMENT`. @internal */
@@ -220,7 +213,7 @@ export class TypeManager {
    */
   async updateFieldType(update: FieldTypeUpdate): Promise<FieldType> {
     const { id, name, valueType, scope } = fieldTypeUpdate.read(update)
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const row = await this.#stored('field', id)
       const before = this.#cache.fieldById(id)
       for (const [what, given, present] of [
@@ -285,7 +278,7 @@ export class TypeManager {
       throw invalidArgument('an update of a record type needs its id or its name')
     }
     const id = update.id ?? this.#cache.recordType(update.name!).id
-    const updated = await this.#change(() => {
+    const updated = await this.#changes.run(() => {
       return this.#updateRecordType(id, update.name, (before) => {
         return typeContents(this.#cache, update, before)
       })
@@ -327,7 +320,7 @@ export class TypeManager {
     kind: TypeKind,
     typeOf: (id: string, ordinal: number) => T,
   ): Promise<T> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const { rows, newUuid } = this.#parts
       return this.#write(typeOf(newUuid(), await rows.nextOrdinal(kind)))
     })
@@ -392,29 +385,12 @@ export class TypeManager {
     for (const subtype of this.#cache.directSubtypes(id)) {
       if (parents.has(subtype)) continue
       const { version } = this.#cache.recordTypeById(id)
-      await this.#change(() => {
+      await this.#changes.run(() => {
         return this.#updateRecordType(subtype, undefined, (before) => {
           return pinnedTo(before, { id, version })
         })
       })
       await this.#refreshSubtypes(subtype, new Set([...parents, subtype]))
     }
-  }
-
-  /**
-   * Runs a change exclusively. An attempt returns undefined if its checks failed, and is repeated.
-   */
-  #change<T>(attempt: () => Promise<T | undefined>): Promise<T> {
-    const run = async (): Promise<T> => {
-      for (let attempts = 0; attempts < attemptsMax; attempts++) {
-        const result = await attempt()
-        if (result !== undefined) return result
-      }
-      const message = 'the schema changes too often at the moment'
-      throw repositoryError('concurrentRecordUpdate', message)
-    }
-    const result = this.#last.then(run, run)
-    this.#last = result.catch(() => undefined)
-    return result
   }
 }
