@@ -29,7 +29,7 @@ export const faults: readonly PlantedFault[] = [
     name: 'The position of a subscription passes events that were not handled.',
     file: subscription,
     find: 'if (isDone) entry.left--',
-    replace: 'entry.left--\n          if (isDone) isDone = true',
+    replace: 'entry.left--\n        if (isDone) void 0',
     tests: subscriptions,
     foundBy: 'repository-events',
   },

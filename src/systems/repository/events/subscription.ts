@@ -26,6 +26,7 @@ import {
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { isStoredEvent, type StoredEvent } from '../records/writes/commit.js'
+import { Partitions } from './partitions.js'
 import { eventColumn, isEventColumn } from '../records/record-state.js'
 import {
   replayStart,
@@ -108,8 +109,7 @@ export class Subscription {
   readonly #parts: SubscriptionParts
   readonly #handler: EventHandler
   readonly #settings: SettingsOf<typeof subscriptionOptions>
-  /** The end of the last event of each partition. */
-  readonly #partitions: Promise<void>[]
+  readonly #partitions: Partitions
   readonly #stop = new AbortController()
   /** Entries not yet completed, in the order of the feed or of the replay. */
   #waiting: Waiting[] = []
@@ -139,8 +139,7 @@ export class Subscription {
     this.#handler = handler
     this.#settings = subscriptionOptions.read(options)
     if (typeof handler !== 'function') throw invalidArgument('a subscription needs a handler')
-    const count = Math.max(1, this.#settings.lanes)
-    this.#partitions = Array.from({ length: count }, () => Promise.resolve())
+    this.#partitions = new Partitions(this.#settings.lanes)
   }
 
   /** Continues from the stored position. @internal */
@@ -225,7 +224,7 @@ export class Subscription {
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#running
-    await Promise.all(this.#partitions)
+    await this.#partitions.settled()
     await this.#storePosition()
     this.#wake()
   }
@@ -282,7 +281,7 @@ export class Subscription {
         await this.#deliver({ sequence, place: { table: name, row: row.row! }, left: 1 }, [event])
       }
     }
-    await Promise.all(this.#partitions)
+    await this.#partitions.settled()
     // The position must not pass an event that was not handled.
     if (this.#waiting.length > 0) return false
     await this.#storePosition()
@@ -297,18 +296,16 @@ export class Subscription {
     const isReplay = entry.place !== undefined
     this.#waiting.push(entry)
     for (const event of events) {
-      const partition = partitionOf(event.id, this.#partitions.length)
       this.#waitingEvents++
-      this.#partitions[partition] = this.#partitions[partition]
-        .then(() => this.#handle({ event, sequence, isReplay }))
-        .then((isDone) => {
-          this.#waitingEvents--
-          assert(this.#waitingEvents >= 0 && entry.left > 0, 'an event leaves its partition once')
-          this.#wake()
-          if (isDone) entry.left--
-          else this.#isBroken = true
-          return this.#settle()
-        })
+      this.#partitions.add(event.id, async () => {
+        const isDone = await this.#handle({ event, sequence, isReplay })
+        this.#waitingEvents--
+        assert(this.#waitingEvents >= 0 && entry.left > 0, 'an event leaves its partition once')
+        this.#wake()
+        if (isDone) entry.left--
+        else this.#isBroken = true
+        await this.#settle()
+      })
     }
     await this.#settle()
     // A race over the partitions would spin: an idle one is a resolved promise.
@@ -316,7 +313,7 @@ export class Subscription {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Whether the event was handled or set aside; false if the subscription ends first. */
+  /** Whether the event was handled or set aside; false if a close or a failure comes first. */
   async #handle(event: RecordEvent): Promise<boolean> {
     for (let attempt = 0; ; attempt++) {
       if (this.#failure !== undefined || this.#isBroken) return false
@@ -328,14 +325,16 @@ export class Subscription {
         this.#counts.failed++
         const { retriesMax, retryMilliseconds } = this.#settings
         if (attempt < retriesMax) {
-          if (this.#stop.signal.aborted) return false
-          await this.#pause(Math.min(retryMilliseconds * 2 ** attempt, waitMillisecondsMax))
+          const { signal } = this.#stop
+          if (signal.aborted) return false
+          const pause = Math.min(retryMilliseconds * 2 ** attempt, waitMillisecondsMax)
+          await setTimeout(pause, undefined, { signal }).catch(() => undefined)
           continue
         }
-        const text = errorOf(error).message
-        const time = this.#parts.clock.now()
+        const { clock, state } = this.#parts
+        const { message } = errorOf(error)
         try {
-          await this.#parts.state.addDeadLetter({ ...event, error: text, time })
+          await state.addDeadLetter({ ...event, error: message, time: clock.now() })
           this.#counts.deadLetters++
           return true
         } catch (failure) {
@@ -344,12 +343,6 @@ export class Subscription {
         }
       }
     }
-  }
-
-  /** Waits; a close ends the wait. */
-  async #pause(milliseconds: number): Promise<void> {
-    const { signal } = this.#stop
-    await setTimeout(milliseconds, undefined, { signal }).catch(() => undefined)
   }
 
   /** Advances the position over completed entries. */
@@ -404,11 +397,4 @@ function newest(database: Database): number {
   const { sequence } = snapshot
   snapshot.close()
   return sequence
-}
-
-/** All events of one record must be in one partition, to stay in order. */
-function partitionOf(id: string, count: number): number {
-  let hash = 0
-  for (let i = 0; i < id.length; i++) hash = (Math.imul(hash, 31) + id.charCodeAt(i)) | 0
-  return (hash >>> 0) % count
 }
