@@ -23,6 +23,7 @@ import { levelError, LevelErrorCode } from './errors.js'
 import { CellarIterator, CellarKeyIterator, CellarValueIterator, type Entry } from './iterators.js'
 import { BatchRows, inFormat, keyOfRow, rowOfKey, textOrBytes, type LevelKey } from './keys.js'
 import { CellarSnapshot } from './level-snapshot.js'
+import { addPlainBatch } from './plain-batch.js'
 import { readColumn, RowPages, type KeyRange } from './row-pages.js'
 import { openLevel, readSetup } from './source.js'
 import type {
@@ -56,16 +57,6 @@ interface PrivateOptions extends Formats {
 }
 
 type ClearOptions = KeyRange & PrivateOptions & { readonly limit: number }
-
-/** An unchecked operation of a batch, as the caller passes it. */
-interface PublicOperation {
-  readonly type?: unknown
-  readonly key?: never
-  readonly value?: never
-  readonly sublevel?: unknown
-  readonly keyEncoding?: unknown
-  readonly valueEncoding?: unknown
-}
 
 /** An encoded operation of a batch, as abstract-level passes it. */
 type PrivateOperation =
@@ -181,46 +172,10 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   ): Promise<void> | AbstractChainedBatch<this, K, V> {
     if (given.length === 0) return super.batch()
     const [operations, options] = given
-    const rows = this.#rowsOfPlainBatch(operations, options)
-    return rows === undefined
-      ? super.batch(operations!, options!)
-      : this.#mutateRows(rows, (options as LevelWriteOptions | undefined)?.sync).then(() => {})
-  }
-
-  /**
-   * The rows of a plain batch: without hooks, listeners, sublevels and encodings of its own, and
-   * with valid keys and values. abstract-level copies every operation, which costs more than all
-   * work of the engine. Undefined leaves the batch to abstract-level.
-   */
-  #rowsOfPlainBatch(
-    operations: readonly unknown[] | undefined,
-    options: object | undefined,
-  ): BatchRows | undefined {
-    if (this.status !== 'open') return
-    // The published type lacks `noop`: whether there are no hooks.
-    const prewrite = this.hooks.prewrite as { readonly noop?: boolean }
-    if (prewrite.noop !== true || this.listenerCount('write') > 0) return
-    const keys = this.keyEncoding()
-    const values = this.valueEncoding()
-    const rows = new BatchRows(this.#column, this.#deletion)
-    try {
-      for (const name in options) if (name !== 'sync') return
-      if (!Array.isArray(operations) || operations.length === 0) return
-      for (let i = 0; i < operations.length; i++) {
-        const operation = operations[i] as PublicOperation
-        const { type, key, value, sublevel, keyEncoding, valueEncoding } = operation
-        const isPlain = !sublevel && keyEncoding === undefined && valueEncoding === undefined
-        if (!isPlain || key === null || key === undefined) return
-        const encoded = keys.encode(key)
-        if (type === 'del') rows.del(encoded)
-        else if (type !== 'put' || value === null || value === undefined) return
-        else rows.put(encoded, values.encode(value))
-      }
-    } catch {
-      // abstract-level finds the same error and reports it.
-      return undefined
-    }
-    return rows
+    const rows = this.#newRows()
+    if (!addPlainBatch(this, rows, operations, options)) return super.batch(operations!, options!)
+    const { sync } = (options ?? {}) as LevelWriteOptions
+    return this.#mutateRows(rows, sync).then(() => {})
   }
 
   /**
@@ -332,12 +287,16 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   /** @internal */
   _batch(operations: readonly PrivateOperation[], { sync }: PrivateOptions): Promise<unknown> {
     if (operations.length === 0) return Promise.resolve()
-    const rows = new BatchRows(this.#column, this.#deletion)
+    const rows = this.#newRows()
     for (const operation of operations) {
       if (operation.type === 'put') rows.put(operation.key, operation.value)
       else rows.del(operation.key)
     }
     return this.#mutateRows(rows, sync)
+  }
+
+  #newRows(): BatchRows {
+    return new BatchRows(this.#column, this.#deletion)
   }
 
   /** No promise lies between this and the table, so write events come in the order of the calls. */

@@ -11,7 +11,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a batch of a Level puts what it should delete',
-    file: 'src/level/table-level.ts',
+    file: 'src/level/plain-batch.ts',
     find: "if (type === 'del') rows.del(encoded)",
     replace: "if (type === 'del') rows.put(encoded, Buffer.alloc(0))",
     tests: ['test/unit/level/level.test.ts'],
