@@ -88,7 +88,7 @@ export class RowMergeCursor extends MergeCursor {
       return
     }
     if (this.laid > 0) this.leaveRow()
-    super.next()
+    this.nextEntry()
   }
 
   override previous(): void {
@@ -174,7 +174,8 @@ export class RowMergeCursor extends MergeCursor {
       const walks = child.isInMemory && isPlain(child, readPoint, oldest)
       ends[i] = child.isInMemory ? 0 : child.plainRowBack(readPoint, oldest, rowBytes)
       if (ends[i] === 0 && !walks) return failure
-      if (ends[i] > 0) failure = -1
+      // A source with one entry of the row has not moved.
+      if (ends[i] > child.valueEnd) failure = -1
     }
     const base = this.beginOverlay(sources)
     if (base < 0) return failure
