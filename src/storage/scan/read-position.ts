@@ -1,8 +1,8 @@
 /**
  * The position of a read in one store: the row in progress, the column reached in it, and the move
- * to make next. Both loops work on it, the one over plain puts (plain-loop.ts) and the one by the
- * rules (store-scanner.ts), so each continues where the other has stopped, and a call that threw
- * `BlockMissing` can be repeated.
+ * to make next. Both loops work on it, the one over plain puts (plain/plain-loop.ts) and the one by
+ * the rules (store-scanner.ts), so each continues where the other has stopped, and a call that
+ * threw `BlockMissing` can be repeated.
  *
  * Ownership: the row lies in memory of the reader, or in that of the cell reached.
  */
@@ -11,7 +11,7 @@ import { emptyBytes, equalBytes } from '../../base/bytes.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
-import type { BackwardRow } from './backward-loop.js'
+import type { BackwardRow } from './plain/backward-loop.js'
 import { SeekKey } from '../filter/seek-key.js'
 
 /** A planned move: to the next cell, or to a key in the row, after the row or anywhere. */

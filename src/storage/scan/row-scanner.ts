@@ -13,7 +13,7 @@ import { rowBytesMax } from '../cell/limits.js'
 import { FilterBase } from '../filter/filter-base.js'
 import type { Filter } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
-import { isOutside, ReadStep } from './plain-loop.js'
+import { isOutside, ReadStep } from './plain/plain-loop.js'
 import type { StoreScanner } from './store-scanner.js'
 
 /** Sorts after the keys of all rows. */

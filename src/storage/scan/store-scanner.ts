@@ -1,7 +1,7 @@
 /**
  * Reads one store (one family of one table): moves a merge of memtables and SSTables row by row,
  * and passes the cells that the read includes to a collector. Plain puts are read by the fast path
- * (plain-loop.ts), other cells one by one by the rules of the matcher.
+ * (plain/plain-loop.ts), other cells one by one by the rules of the matcher.
  *
  * Resumability: every call may throw `BlockMissing`. All progress is in the {@link ReadPosition},
  * and only moves can throw. So the same call is repeated once the block is loaded.
@@ -16,14 +16,14 @@ import { CellView } from '../cell/cell-view.js'
 import { isVisiblePut } from '../cell/plain-put.js'
 import { CheckedCursor } from '../cursor/checked-cursor.js'
 import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
-import { readBackward } from './backward-loop.js'
+import { readBackward } from './plain/backward-loop.js'
 import type { RowTarget } from './cell-collector.js'
-import { readPlain, ReadStep } from './plain-loop.js'
-import { PlainRows } from './plain-rows.js'
+import { readPlain, ReadStep } from './plain/plain-loop.js'
+import { PlainRows } from './plain/plain-rows.js'
 import { endsRow, MatchCode } from './query.js'
 import { Move, ReadPosition } from './read-position.js'
 import type { RowBounds } from './row-scanner.js'
-import { RowMergeCursor } from './row-merge-cursor.js'
+import { RowMergeCursor } from './plain/row-merge-cursor.js'
 import { RuleMoves } from './rule-moves.js'
 import { mayHint } from '../filter/filter-base.js'
 import { SeekKey } from '../filter/seek-key.js'

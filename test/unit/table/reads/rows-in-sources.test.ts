@@ -16,7 +16,7 @@ import {
   type ScanOptions,
 } from '../../../../src/entries/index.js'
 import { BlockMissing } from '../../../../src/storage/cursor/cursor.js'
-import { RowMergeCursor } from '../../../../src/storage/scan/row-merge-cursor.js'
+import { RowMergeCursor } from '../../../../src/storage/scan/plain/row-merge-cursor.js'
 import { RowOverlay } from '../../../../src/storage/sstable/rows/row-overlay.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 

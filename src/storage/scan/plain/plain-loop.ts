@@ -9,15 +9,15 @@
  * loop for the classes of cursors that it has seen: one loop for both directions made reversed
  * scans slower by a tenth.
  */
-import { compareBytes, equalBytes } from '../../base/bytes.js'
-import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
-import { isVisiblePut } from '../cell/plain-put.js'
-import type { Cursor } from '../cursor/cursor.js'
-import type { RowTarget } from './cell-collector.js'
+import { compareBytes, equalBytes } from '../../../base/bytes.js'
+import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
+import { isVisiblePut } from '../../cell/plain-put.js'
+import type { Cursor } from '../../cursor/cursor.js'
+import type { RowTarget } from '../cell-collector.js'
 import type { PlainRows } from './plain-rows.js'
-import type { ReadPosition } from './read-position.js'
-import type { RowBounds } from './row-scanner.js'
-import type { StoreRead } from './store-read.js'
+import type { ReadPosition } from '../read-position.js'
+import type { RowBounds } from '../row-scanner.js'
+import type { StoreRead } from '../store-read.js'
 
 /** Why {@link readPlain} has returned. */
 export const ReadStep = {

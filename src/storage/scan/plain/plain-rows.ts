@@ -7,18 +7,18 @@
  * Ownership: the cells shown lie in memory of this object until the next row, which is read when
  * the collector has copied or dropped those of this row.
  */
-import { emptyBytes } from '../../base/bytes.js'
-import { CellView } from '../cell/cell-view.js'
-import type { Cursor } from '../cursor/cursor.js'
-import { checkedCode } from '../filter/arguments.js'
-import { isIncluded } from '../filter/filter-base.js'
-import { FilterCode, type Filter } from '../filter/filter.js'
-import { entryStartOf, RowCounter } from '../sstable/rows/row-entries.js'
-import { BlockMemory, wordSlackBytes } from '../sstable/blocks/block-memory.js'
-import { RowWalk } from '../sstable/rows/row-walk.js'
-import type { RowTarget } from './cell-collector.js'
-import type { ReadPosition } from './read-position.js'
-import type { StoreRead } from './store-read.js'
+import { emptyBytes } from '../../../base/bytes.js'
+import { CellView } from '../../cell/cell-view.js'
+import type { Cursor } from '../../cursor/cursor.js'
+import { checkedCode } from '../../filter/arguments.js'
+import { isIncluded } from '../../filter/filter-base.js'
+import { FilterCode, type Filter } from '../../filter/filter.js'
+import { entryStartOf, RowCounter } from '../../sstable/rows/row-entries.js'
+import { BlockMemory, wordSlackBytes } from '../../sstable/blocks/block-memory.js'
+import { RowWalk } from '../../sstable/rows/row-walk.js'
+import type { RowTarget } from '../cell-collector.js'
+import type { ReadPosition } from '../read-position.js'
+import type { StoreRead } from '../store-read.js'
 
 /** Bytes of the longest row that is shown here, because the memory for it is kept. */
 const shownBytesMax = 64 * 1024

@@ -4,16 +4,16 @@
  * ended. A row with another entry, or with too many cells, has to be read again from its start,
  * forward.
  */
-import { emptyBytes, equalBytes } from '../../base/bytes.js'
-import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
-import { isVisiblePut } from '../cell/plain-put.js'
-import type { BackwardCursor } from '../cursor/cursor.js'
-import type { RowTarget } from './cell-collector.js'
+import { emptyBytes, equalBytes } from '../../../base/bytes.js'
+import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
+import { isVisiblePut } from '../../cell/plain-put.js'
+import type { BackwardCursor } from '../../cursor/cursor.js'
+import type { RowTarget } from '../cell-collector.js'
 import type { PlainRows } from './plain-rows.js'
 import { isOutside, ReadStep } from './plain-loop.js'
-import type { ReadPosition } from './read-position.js'
-import type { RowBounds } from './row-scanner.js'
-import type { StoreRead } from './store-read.js'
+import type { ReadPosition } from '../read-position.js'
+import type { RowBounds } from '../row-scanner.js'
+import type { StoreRead } from '../store-read.js'
 
 /** Maximum number of cells; rows with more are read forward. */
 const cellsMax = 64

@@ -14,14 +14,14 @@
  *
  * Ownership: a row in several sources is shown in memory of this object, until the next such row.
  */
-import { emptyBytes, equalBytes } from '../../base/bytes.js'
-import { isVisiblePut } from '../cell/plain-put.js'
-import type { BackwardCursor, Cursor, DeferredCursor } from '../cursor/cursor.js'
-import { MergeCursor } from '../cursor/merge-cursor.js'
-import { SeekKey } from '../filter/seek-key.js'
-import { entryStartOf, RowCounter } from '../sstable/rows/row-entries.js'
-import { RowOverlay } from '../sstable/rows/row-overlay.js'
-import { RowWalk } from '../sstable/rows/row-walk.js'
+import { emptyBytes, equalBytes } from '../../../base/bytes.js'
+import { isVisiblePut } from '../../cell/plain-put.js'
+import type { BackwardCursor, Cursor, DeferredCursor } from '../../cursor/cursor.js'
+import { MergeCursor } from '../../cursor/merge-cursor.js'
+import { SeekKey } from '../../filter/seek-key.js'
+import { entryStartOf, RowCounter } from '../../sstable/rows/row-entries.js'
+import { RowOverlay } from '../../sstable/rows/row-overlay.js'
+import { RowWalk } from '../../sstable/rows/row-walk.js'
 
 /** Number of cells of a source in memory that are laid over a row; more are read one by one. */
 const cellsInMemoryMax = 32
