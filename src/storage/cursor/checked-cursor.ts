@@ -111,8 +111,10 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
       if (end < 0) this.direction = Direction.none
       return end
     }
+    const hasOneEntry = end === this.inner.valueEnd
     const shown = this.showRow(end)
-    assert(this.compareTo(before) <= 0, 'the first entry of a row is not after its last one')
+    if (hasOneEntry) assert(this.compareTo(before) === 0, 'the only entry of a row is its last one')
+    else this.expectBefore(before)
     return shown
   }
 

@@ -224,7 +224,8 @@ export class SsTableCursor implements BackwardCursor {
     if (cells === 0) return 0
     const next = this.slot + cells
     const end = next < this.count ? entryOffset(block, next) : this.entriesEnd
-    if (end < this.entryEnd || end > this.entriesEnd) this.failDamaged(end)
+    const follows = cells === 1 ? end === this.entryEnd : end > this.entryEnd
+    if (!follows || end > this.entriesEnd) this.failDamaged(end)
     this.rowCells = cells
     this.rowEnd = end
     return end

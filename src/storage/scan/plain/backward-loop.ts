@@ -1,13 +1,13 @@
 /**
- * The fast path of reversed scans, as plain-loop.ts. A plain row that lies in one source is taken
- * as a whole. The cells of other rows come last cell first, so they are kept until the row has
- * ended. A row with another entry, or with too many cells, has to be read again from its start,
- * forward.
+ * The fast path of reversed scans, as plain-loop.ts. A plain row is taken as a whole. The cells of
+ * other rows come last cell first, so they are kept until the row has ended. A row with another
+ * entry, or with too many cells, has to be read again from its start, forward.
  */
 import { emptyBytes, equalBytes } from '../../../base/bytes.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
 import { isVisiblePut } from '../../cell/plain-put.js'
 import type { BackwardCursor } from '../../cursor/cursor.js'
+import type { RowOverlay } from '../../sstable/rows/row-overlay.js'
 import type { RowTarget } from '../cell-collector.js'
 import type { PlainRows } from './plain-rows.js'
 import { isOutside, ReadStep } from './plain-loop.js'
@@ -52,7 +52,7 @@ export function readBackward(
       position.startRow(buffer, keyStart, end)
       position.rows++
       const rowBytes = end + terminatorBytes - keyStart
-      const tries = position.triesRow()
+      const tries = collector.takesRows && position.triesRow()
       const rowEnd = tries ? cursor.plainRowBack(read.readPoint, read.oldest, rowBytes) : 0
       if (rowEnd > cursor.valueEnd) {
         const { buffer: first, keyStart: start, keyEnd: middle } = cursor
@@ -116,6 +116,16 @@ export class BackwardRow {
     }
     this.count = 0
     collector.endRow()
+  }
+
+  /** Lays the cells over a row, and starts another one. */
+  layOver(overlay: RowOverlay): void {
+    const { buffers, ranges } = this
+    while (this.count > 0) {
+      const i = --this.count
+      const at = numbersPerCell * i
+      overlay.add(buffers[i], ranges[at], ranges[at + 1], ranges[at + 2])
+    }
   }
 
   /** Drops references to the memory of cells. */

@@ -1,9 +1,8 @@
 /**
  * The fast path of gets and scans: one loop over cells of one store that are plain puts visible to
  * the read and not expired, of which the newest of each column is wanted. The loop needs no
- * matcher, takes a plain row that lies in one source as a whole, and seeks past a column with many
- * versions. At any other entry it returns, and the scanner continues by the rules, from the same
- * {@link ReadPosition}.
+ * matcher, takes a plain row as a whole, and seeks past a column with many versions. At any other
+ * entry it returns, and the scanner continues by the rules, from the same {@link ReadPosition}.
  *
  * backward-loop.ts is the loop of reversed scans. It is a loop of its own because V8 compiles a
  * loop for the classes of cursors that it has seen: one loop for both directions made reversed

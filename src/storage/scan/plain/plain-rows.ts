@@ -1,8 +1,8 @@
 /**
  * Takes the plain rows of one store as wholes, for the plain loop (plain-loop.ts). A filter sees
  * the cells of such a row here, without the rules, which have nothing to decide about it: each cell
- * is a visible put, the only version of its column. If the filter includes all cells, the row is
- * copied as it lies in its block.
+ * is a visible put, the newest version of its column. If the filter includes all cells, the row is
+ * copied as the cursor shows it.
  *
  * Ownership: the cells shown lie in memory of this object until the next row, which is read when
  * the collector has copied or dropped those of this row.
@@ -51,7 +51,7 @@ export class PlainRows {
 
   /**
    * Adds the cells that the filter includes of the plain row that begins with the current entry,
-   * and moves to the last entry of the row; false: no row begins, or its cells are to be added one
+   * and passes the row (`Cursor.passRow`); false: no row begins, or its cells are to be added one
    * by one.
    */
   take(
@@ -61,7 +61,7 @@ export class PlainRows {
     rowBytes: number,
     collector: RowTarget,
   ): boolean {
-    if (!position.triesRow()) return false
+    if (!collector.takesRows || !position.triesRow()) return false
     this.hasEnded = false
     const { buffer } = cursor
     const end = cursor.plainRowEnd(readPoint, oldest, rowBytes)
@@ -87,7 +87,6 @@ export class PlainRows {
     const { buffer, keyStart, keyEnd, valueEnd } = cursor
     const { familyIndex } = this
     if (filter !== undefined && filter.includesRow?.() !== true) {
-      if (!rows.takesRows) return false
       const start = entryStartOf(keyStart, keyEnd, valueEnd)
       if (!this.counter.read(buffer, start, end) || this.counter.bytes > shownBytesMax) return false
       if (!this.showRow(buffer, start, end, filter, rows)) return true

@@ -1,11 +1,11 @@
 /**
  * A merge that shows plain rows as wholes, also those with cells in several sources: the cells of
- * the newer sources are laid over those of the row's largest one (`RowOverlay`). Sources in memory
- * are moved past their cells for that, and are sought back if one of the cells is no plain put.
+ * the other sources are laid over the row of the largest one (`RowOverlay`). Sources in memory are
+ * moved past their cells for that, and are sought back if one of the cells is no plain put.
  *
- * Invariants
+ * Invariants, which replace the first one of the merge while a row is put together
  * 1. From {@link RowMergeCursor.plainRowEnd} to the next move the first `laid` children in order
- *    are those with entries of the row. All others are after the row.
+ *    are those with entries of the row. All others are after the row, or before it if backwards.
  * 2. While `isPassing`, the next move of each of them leaves the row; the first `movedCount` have
  *    made that move.
  *
@@ -14,6 +14,7 @@
  *
  * Ownership: a row in several sources is shown in memory of this object, until the next such row.
  */
+import { assert } from '../../../base/assert.js'
 import { emptyBytes, equalBytes } from '../../../base/bytes.js'
 import { isVisiblePut } from '../../cell/plain-put.js'
 import type { BackwardCursor, Cursor, DeferredCursor } from '../../cursor/cursor.js'
@@ -22,15 +23,13 @@ import { SeekKey } from '../../filter/seek-key.js'
 import { entryStartOf, RowCounter } from '../../sstable/rows/row-entries.js'
 import { RowOverlay } from '../../sstable/rows/row-overlay.js'
 import { RowWalk } from '../../sstable/rows/row-walk.js'
+import { BackwardRow } from './backward-loop.js'
 
 /** Number of cells of a source in memory that are laid over a row; more are read one by one. */
 const cellsInMemoryMax = 32
 
 /** The sources of a row that are put together; rows with more are read cell by cell. */
 const sourcesMax = 8
-
-/** Start of the key, end of the key and end of the value. */
-const numbersPerCell = 3
 
 /** The merge; see the file header. */
 export class RowMergeCursor extends MergeCursor {
@@ -47,9 +46,8 @@ export class RowMergeCursor extends MergeCursor {
   private readonly overlay = new RowOverlay()
   private readonly walk = new RowWalk()
   private readonly counter = new RowCounter()
-  /** The cells of a source that was walked backwards, last cell first. */
-  private readonly buffers: Buffer[] = []
-  private readonly ranges = new Float64Array(numbersPerCell * cellsInMemoryMax)
+  /** The cells of a source that was walked backwards. */
+  private readonly behind = new BackwardRow()
 
   override setChildren(
     children: readonly Cursor[],
@@ -64,7 +62,7 @@ export class RowMergeCursor extends MergeCursor {
     this.setChildren([])
     this.overlay.release()
     this.walk.buffer = emptyBytes
-    this.buffers.length = 0
+    this.behind.release()
   }
 
   override startWithin(key: Uint8Array, length: number): void {
@@ -114,6 +112,7 @@ export class RowMergeCursor extends MergeCursor {
       this.showEntryOf(first)
       return
     }
+    assert(!this.isPassing, 'a row is passed once')
     for (let i = 0; i < laid; i++) if (this.ends[i] > 0) children[sorted[i]].passRow()
     this.isPassing = true
     this.movedCount = 0
@@ -193,6 +192,7 @@ export class RowMergeCursor extends MergeCursor {
   }
 
   private mayLay(sources: number): boolean {
+    assert(this.laid === 0, 'a row is passed or left before another one is put together')
     return this.laysOver && sources <= sourcesMax && this.deferring.length === 0
   }
 
@@ -246,21 +246,14 @@ export class RowMergeCursor extends MergeCursor {
     oldest: number,
     rowBytes: number,
   ): boolean {
-    const { buffers, ranges, overlay } = this
-    let cells = 0
+    const { behind } = this
+    behind.count = 0
     do {
-      if (!isPlain(child, readPoint, oldest) || cells === cellsInMemoryMax) return false
-      buffers[cells] = child.buffer
-      ranges[numbersPerCell * cells] = child.keyStart
-      ranges[numbersPerCell * cells + 1] = child.keyEnd
-      ranges[numbersPerCell * cells + 2] = child.valueEnd
-      cells++
+      if (!isPlain(child, readPoint, oldest) || behind.count === cellsInMemoryMax) return false
+      behind.keep(child.buffer, child.keyStart, child.keyEnd, child.valueEnd)
       child.previous()
     } while (child.valid && this.isInRow(child, rowBytes))
-    while (cells > 0) {
-      const at = numbersPerCell * --cells
-      overlay.add(buffers[cells], ranges[at], ranges[at + 1], ranges[at + 2])
-    }
+    behind.layOver(this.overlay)
     return true
   }
 
@@ -275,7 +268,8 @@ export class RowMergeCursor extends MergeCursor {
   private showOverlay(sources: number): number {
     const { walk } = this
     const { buffer, start, end } = this.overlay
-    walk.begin(buffer, start, end)
+    const isRow = walk.begin(buffer, start, end)
+    assert(isRow, 'a row that was put together begins with its key')
     this.buffer = buffer
     this.keyStart = walk.keyStart
     this.keyEnd = walk.keyEnd

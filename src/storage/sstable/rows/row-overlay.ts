@@ -1,6 +1,6 @@
 /**
- * Lays newer cells over a row that was found as adjacent entries: of two versions of a column only
- * the newer one stays. Entries between the newer cells are copied as they are.
+ * Lays cells of other sources over a row that was found as adjacent entries: of two versions of a
+ * column only the newer one stays. Entries between the cells that stay are copied as they are.
  *
  * Ownership: the row lies where it was found, or in memory of the overlay until the next row. The
  * memory of a cell that was added must not change until the next row either.
