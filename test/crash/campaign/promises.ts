@@ -38,7 +38,7 @@ export const promises: readonly Promised[] = [
   },
   {
     promise: 'Damage is reported, never returned as data and never as "not found"',
-    kinds: ['damage', 'salvage'],
+    kinds: ['damage', 'blocks', 'salvage'],
   },
   {
     promise: 'One directory has one writer, in whatever runtime and under whatever path',

@@ -29,6 +29,11 @@ const images = ['images', 'runs']
 
 /** All of them by name. */
 export const testKinds: Readonly<Record<string, TestKind>> = {
+  blocks: {
+    file: 'unit/storage/sstable/damaged-blocks',
+    told: ['blocks', 'refused', 'shown'],
+    variables: { CELLAR_DAMAGED_BLOCKS: '200000' },
+  },
   compactions: { file: 'crash/compactions', told: ['images'] },
   threads: { file: 'crash/workers', told: ['threads'] },
   ticks: {

@@ -1,5 +1,6 @@
 /** An SSTable of cells as a job writes it, with marks of its rows. */
 import { CellView } from '../../../src/storage/cell/cell-view.js'
+import type { CodecName } from '../../../src/storage/codec/codec.js'
 import { SsTableOutput } from '../../../src/storage/job/sstable-output.js'
 import type { SsTableReader } from '../../../src/storage/sstable/reader.js'
 import { formatFileName } from '../../../src/storage/version/file-names.js'
@@ -19,12 +20,16 @@ export type Cells = Parameters<typeof cellOf>[0][]
 /** The number of the file, and of the files of the helpers. */
 const fileNumber = 9
 
-/** The bytes of the table; blocks are stored raw. */
-export function cellTableBytes(cells: Cells, blockBytes: number): Buffer {
+/** The bytes of the table; without a codec blocks are stored raw. */
+export function cellTableBytes(
+  cells: Cells,
+  blockBytes: number,
+  codec: CodecName = 'none',
+): Buffer {
   const disk = new SimulatedDisk()
   const output = new SsTableOutput(disk, codecs, { directory: '', databaseId }, fileNumber, {
     blockBytes,
-    codec: 'none',
+    codec,
     bloomFilter: 'ROW',
     rowPrefixBytes: 0,
     inlineBytesMax: Infinity,
