@@ -16,7 +16,7 @@
  * factor.
  */
 import { assert } from '../../base/assert.js'
-import { commonPrefixLength, copySharedBytes } from '../../base/bytes.js'
+import { commonPrefixLength, copySharedBytes, readPrefix48 } from '../../base/bytes.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 
 /** Bytes of the header before the key: the two lengths. */
@@ -174,6 +174,12 @@ export class EntryArena {
     const bStart = b * 4 + entryHeaderBytes
     const aEnd = aStart + lengths[a]
     return commonPrefixLength(buffer, aStart, aEnd, buffer, bStart, bStart + lengths[b])
+  }
+
+  /** The six key bytes of an entry after a prefix, as a number. */
+  numberOf(entry: number, prefixLength: number): number {
+    const start = entry * 4 + entryHeaderBytes
+    return readPrefix48(this.buffer, start + prefixLength, start + this.lengths[entry])
   }
 
   /** Removes and returns the memory. The arena must not be used afterwards. */

@@ -3,28 +3,9 @@
  * are inserted one after the other, so the next key often belongs directly after that entry. Then
  * no search of the tree is needed.
  */
-import { commonPrefixLength, compareBytes, readPrefix48 } from '../../base/bytes.js'
+import { commonPrefixLength, readPrefix48 } from '../../base/bytes.js'
 import { type EntryArena, entryHeaderBytes } from './arena.js'
-import { type NodeArrays, numberBytes, slotsPerNode } from './nodes.js'
-
-/**
- * Compares a key with the key of an entry whose prefix and number are equal. If one key ends within
- * the number, the other continues with zeros only. Then the remaining lengths, which may be
- * negative, decide.
- */
-export function compareBehind(
-  { buffer, lengths }: EntryArena,
-  entry: number,
-  prefixLength: number,
-  source: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  const keyStart = entry * 4 + entryHeaderBytes
-  const keyEnd = keyStart + lengths[entry]
-  const skip = prefixLength + numberBytes
-  return compareBytes(source, start + skip, end, buffer, keyStart + skip, keyEnd)
-}
+import { compareBehind, type NodeArrays, slotsPerNode } from './nodes.js'
 
 /** After this many consecutive misses, as with rows of one cell, {@link LastPlace} is not used. */
 const missesMax = 2

@@ -7,10 +7,14 @@
  *    the first `counts[n]` are in use. Nodes are never freed and never renumbered.
  * 2. Leaves have two links: the next and the previous leaf, or -1. Inner nodes have a link per
  *    slot: the child.
- * 3. Growing replaces the arrays; a failed allocation changes nothing.
+ * 3. `numbers` holds, for each slot in use, the key bytes of its entry after the node's prefix.
+ * 4. Growing replaces the arrays; a failed allocation changes nothing.
  *
  * Ownership: the arrays belong to the tree of one thread and are never shared.
  */
+
+import { compareBytes, readPrefix48 } from '../../base/bytes.js'
+import { type EntryArena, entryHeaderBytes } from './arena.js'
 
 /** Maximum number of entries in a leaf and of children of an inner node; a power of two. */
 export const slotsPerNode = 64
@@ -36,9 +40,13 @@ export class NodeArrays {
   counts: Int32Array
   /** By node: the number of leading key bytes that `numbers` skips. */
   prefixLengths: Int32Array
+  /** Set by {@link search} if it meets an equal key; the caller resets it. */
+  foundEqual = false
   readonly linksPerNode: number
+  private readonly arena: EntryArena
 
-  constructor(capacity: number, linksPerNode: number) {
+  constructor(arena: EntryArena, capacity: number, linksPerNode: number) {
+    this.arena = arena
     this.capacity = capacity
     this.numbers = new Float64Array(capacity * slotsPerNode)
     this.entries = new Int32Array(capacity * slotsPerNode)
@@ -63,22 +71,21 @@ export class NodeArrays {
     const needed = this.count + nodes
     if (needed <= this.capacity) return
     const capacity = Math.max(needed, Math.ceil(this.capacity * 1.5))
-    const { numbers, entries, links, counts, prefixLengths, linksPerNode } = this
-    const largerNumbers = new Float64Array(capacity * slotsPerNode)
-    const largerEntries = new Int32Array(capacity * slotsPerNode)
-    const largerLinks = new Int32Array(capacity * linksPerNode)
-    const largerCounts = new Int32Array(capacity)
-    const largerPrefixLengths = new Int32Array(capacity)
-    largerNumbers.set(numbers)
-    largerEntries.set(entries)
-    largerLinks.set(links)
-    largerCounts.set(counts)
-    largerPrefixLengths.set(prefixLengths)
-    this.numbers = largerNumbers
-    this.entries = largerEntries
-    this.links = largerLinks
-    this.counts = largerCounts
-    this.prefixLengths = largerPrefixLengths
+    const numbers = new Float64Array(capacity * slotsPerNode)
+    const entries = new Int32Array(capacity * slotsPerNode)
+    const links = new Int32Array(capacity * this.linksPerNode)
+    const counts = new Int32Array(capacity)
+    const prefixLengths = new Int32Array(capacity)
+    numbers.set(this.numbers)
+    entries.set(this.entries)
+    links.set(this.links)
+    counts.set(this.counts)
+    prefixLengths.set(this.prefixLengths)
+    this.numbers = numbers
+    this.entries = entries
+    this.links = links
+    this.counts = counts
+    this.prefixLengths = prefixLengths
     this.capacity = capacity
   }
 
@@ -88,7 +95,12 @@ export class NodeArrays {
   }
 
   /** Shifts the slots from `position` on by one and sets an entry there. REQUIRES a free slot. */
-  insertSlot(node: number, position: number, entry: number, number: number): void {
+  insertSlot(
+    node: number,
+    position: number,
+    entry: number,
+    number = this.arena.numberOf(entry, this.prefixLengths[node]),
+  ): void {
     const base = node * slotsPerNode
     const { numbers, entries } = this
     const place = base + position
@@ -126,18 +138,103 @@ export class NodeArrays {
     this.counts[node] = from
     this.prefixLengths[target] = this.prefixLengths[node]
   }
+
+  /** Sets the prefix length of a node. REQUIRES that its fences share as many bytes. */
+  setPrefixLength(node: number, length: number): void {
+    this.prefixLengths[node] = length
+    const count = this.counts[node]
+    for (let i = 0; i < count; i++) this.numberSlot(node, i)
+  }
+
+  /** Sets the number of a slot from its entry. */
+  numberSlot(node: number, slot: number): void {
+    const place = node * slotsPerNode + slot
+    this.numbers[place] = this.arena.numberOf(this.entries[place], this.prefixLengths[node])
+  }
+
+  /**
+   * The first slot from `from` on before which a key belongs: the order of the key to the key of
+   * that slot is below `orderMin`. REQUIRES that the key shares the prefix of the node.
+   */
+  search(
+    node: number,
+    from: number,
+    orderMin: number,
+    source: Uint8Array,
+    start: number,
+    end: number,
+  ): number {
+    const { numbers } = this
+    const number = readPrefix48(source, start + this.prefixLengths[node], end)
+    const base = node * slotsPerNode
+    const last = base + this.counts[node]
+    let low = lowerBound(numbers, base + from, last, number)
+    if (low < last && numbers[low] === number) {
+      low = this.searchTies(node, low, last, orderMin, source, start, end)
+    }
+    return low - base
+  }
+
+  /** As {@link search}, from the first slot on that has the number of the key. */
+  private searchTies(
+    node: number,
+    from: number,
+    last: number,
+    orderMin: number,
+    source: Uint8Array,
+    start: number,
+    end: number,
+  ): number {
+    const { arena, numbers, entries } = this
+    const prefixLength = this.prefixLengths[node]
+    // The first one usually decides: it is the only one, or the key is a newer version of it.
+    let order = compareBehind(arena, entries[from], prefixLength, source, start, end)
+    if (order === 0) this.foundEqual = true
+    if (order < orderMin) return from
+    let low = from + 1
+    const number = numbers[from]
+    if (low === last || numbers[low] !== number) return low
+    let high = lowerBound(numbers, low, last, number + 1)
+    // After the last one: rows of an index that have one value and come in ascending order.
+    order = compareBehind(arena, entries[high - 1], prefixLength, source, start, end)
+    if (order === 0) this.foundEqual = true
+    if (order >= orderMin) return high
+    high--
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      order = compareBehind(arena, entries[middle], prefixLength, source, start, end)
+      if (order === 0) this.foundEqual = true
+      if (order < orderMin) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+}
+
+/**
+ * Compares a key with the key of an entry whose prefix and number are equal. If one key ends within
+ * the number, the other continues with zeros only. Then the remaining lengths, which may be
+ * negative, decide.
+ */
+export function compareBehind(
+  { buffer, lengths }: EntryArena,
+  entry: number,
+  prefixLength: number,
+  source: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  const keyStart = entry * 4 + entryHeaderBytes
+  const keyEnd = keyStart + lengths[entry]
+  const skip = prefixLength + numberBytes
+  return compareBytes(source, start + skip, end, buffer, keyStart + skip, keyEnd)
 }
 
 /**
  * The first index of `numbers[from, to)` with a number >= `number`, or `to`. The loop has no branch
  * per step, because random keys would be mispredicted half of the time.
  */
-export function lowerBound(
-  numbers: Float64Array,
-  from: number,
-  to: number,
-  number: number,
-): number {
+function lowerBound(numbers: Float64Array, from: number, to: number, number: number): number {
   let low = from
   let length = to - from
   if (length <= 0) return from

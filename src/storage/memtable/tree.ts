@@ -27,20 +27,13 @@
  * Ownership: keys passed to a call are read during the call only. One thread uses a tree.
  */
 import { assert } from '../../base/assert.js'
-import { commonPrefixLength, readPrefix48 } from '../../base/bytes.js'
-import {
-  arenaBytesMax,
-  type EntryArena,
-  entryHeaderBytes,
-  entryOverheadBytesMax,
-  memoryError,
-} from './arena.js'
-import { compareBehind, LastPlace } from './last-place.js'
-import { lowerBound, NodeArrays, slotsPerNode } from './nodes.js'
+import { readPrefix48 } from '../../base/bytes.js'
+import { arenaBytesMax, type EntryArena, entryOverheadBytesMax, memoryError } from './arena.js'
+import { LastPlace } from './last-place.js'
+import { NodeArrays, slotsPerNode } from './nodes.js'
 import { findReplaced, type OverwriteRule } from './overwrite-rule.js'
-
-/** Maximum number of levels of inner nodes; 2^30 entries need far fewer. */
-const heightMax = 24
+import { TreeEdges } from './tree-edges.js'
+import { heightMax, TreePath } from './tree-path.js'
 
 /** A split lengthens a prefix only if it gains this number of bytes, since that reads all keys. */
 const prefixGainMin = 3
@@ -60,45 +53,27 @@ export class EntryTree {
   /** Result of {@link find}: the slot within the leaf; at the end of the tree, the leaf's count. */
   foundPosition = 0
 
-  /** Result of {@link find}: whether the key is equal. */
-  private foundEqual = false
   private root: number
   /** Number of levels of inner nodes above the leaves. */
   private height = 0
   private lastLeaf: number
-  private firstEntry = 0
-  private lastEntry = 0
-  /**
-   * Length of the common prefix of the smallest and the greatest key; the numbers are their next
-   * six bytes.
-   */
-  private sharedLength = 0
-  private firstNumber = 0
-  private lastNumber = 0
-  /**
-   * Length of the common prefix of the key of the last {@link compareEdges} and the edge that it is
-   * beyond.
-   */
-  private edgeLength = 0
   /** Upper bounds of the prefix lengths along the left and the right edge. */
   private leftPrefixMax = 0
   private rightPrefixMax = 0
   private newestEntry = -1
-  private lowFence = 0
-  private highFence = 0
-  private readonly pathNodes: Int32Array
-  private readonly pathSlots: Int32Array
+  private readonly edges: TreeEdges
+  private readonly path: TreePath
   private readonly lastPlace = new LastPlace()
 
   constructor(arena: EntryArena) {
     this.arena = arena
-    this.leaves = new NodeArrays(4, 2)
-    this.inners = new NodeArrays(1, slotsPerNode)
+    this.leaves = new NodeArrays(arena, 4, 2)
+    this.inners = new NodeArrays(arena, 1, slotsPerNode)
+    this.edges = new TreeEdges(arena)
+    this.path = new TreePath(this.inners, this.edges)
     this.nodeBytes = this.leaves.bytes + this.inners.bytes
     this.root = this.leaves.allocate()
     this.lastLeaf = this.root
-    this.pathNodes = new Int32Array(heightMax)
-    this.pathSlots = new Int32Array(heightMax)
     this.leaves.links[0] = -1
     this.leaves.links[1] = -1
   }
@@ -148,11 +123,8 @@ export class EntryTree {
     valueEnd: number,
     rule?: OverwriteRule,
   ): void {
-    const { arena, leaves } = this
-    if (
-      leaves.count === leaves.capacity ||
-      this.inners.count + this.height >= this.inners.capacity
-    ) {
+    const { arena, leaves, inners } = this
+    if (leaves.count === leaves.capacity || inners.count + this.height >= inners.capacity) {
       this.reserveNodes(1, this.height + 1)
     }
     arena.reserve(keyEnd - keyStart + valueEnd - valueStart + entryOverheadBytesMax)
@@ -162,7 +134,7 @@ export class EntryTree {
       return
     }
     const side = this.findPlace(source, keyStart, keyEnd)
-    if (side === 0 && this.foundEqual) {
+    if (side === 0 && leaves.foundEqual) {
       const entry = arena.append(source, keyStart, keyEnd, valueStart, valueEnd)
       leaves.entries[this.foundLeaf * slotsPerNode + this.foundPosition] = entry
       this.modificationCount++
@@ -186,7 +158,7 @@ export class EntryTree {
       leaves.insertSlot(leaf, this.foundPosition, entry, number)
       if (gone < 0) this.lastPlace.note(leaf, this.foundPosition)
     } else {
-      if (side !== 0) this.followEdge(side)
+      if (side !== 0) this.path.followEdge(this.root, this.height, side)
       this.splitLeaf(leaf, this.foundPosition, entry)
     }
     this.newestEntry = entry
@@ -199,7 +171,7 @@ export class EntryTree {
     const { lastPlace } = this
     const leaf = lastPlace.leafBehind(this.arena, this.leaves, source, start, end)
     if (leaf >= 0) {
-      this.foundEqual = false
+      this.leaves.foundEqual = false
       this.foundLeaf = leaf
       this.foundPosition = lastPlace.positionBehind
       lastPlace.forget()
@@ -217,12 +189,9 @@ export class EntryTree {
     const { leaves } = this
     leaves.entries[slot] = entry
     if (side !== 0) this.moveEdge(side, entry)
-    if (old === this.lastEntry) {
-      this.lastEntry = entry
-      this.numberEdges()
-    }
+    if (old === this.edges.lastEntry) this.edges.setLast(entry)
     if (old === this.newestEntry) this.newestEntry = entry
-    this.numberSlot(leaves, this.foundLeaf, slot % slotsPerNode)
+    leaves.numberSlot(this.foundLeaf, slot % slotsPerNode)
   }
 
   /**
@@ -238,140 +207,38 @@ export class EntryTree {
     return this.compareEdges(source, start, end) === 0 && this.descend(source, start, end)
   }
 
-  /**
-   * Whether a key is before the smallest key (-1), after the greatest (1), or within (0). In the
-   * first two cases also sets `foundLeaf`, `foundPosition` and `edgeLength`.
-   */
+  /** As the call of {@link TreeEdges}; for a key beyond an edge also sets the found position. */
   private compareEdges(source: Uint8Array, start: number, end: number): number {
-    if (this.isSurelyWithin(source, start, end)) return 0
-    const { buffer, lengths } = this.arena
-    const lastStart = this.lastEntry * 4 + entryHeaderBytes
-    const lastEnd = lastStart + lengths[this.lastEntry]
-    const shared = commonPrefixLength(source, start, end, buffer, lastStart, lastEnd)
-    let byte = start + shared < end ? source[start + shared] : -1
-    let edgeByte = lastStart + shared < lastEnd ? buffer[lastStart + shared] : -1
-    if (byte > edgeByte) {
-      this.foundLeaf = this.lastLeaf
-      this.foundPosition = this.leaves.counts[this.lastLeaf]
-      this.edgeLength = shared
-      return 1
-    }
-    const firstStart = this.firstEntry * 4 + entryHeaderBytes
-    const firstEnd = firstStart + lengths[this.firstEntry]
-    let length = shared < this.sharedLength ? shared : this.sharedLength
-    length += commonPrefixLength(source, start + length, end, buffer, firstStart + length, firstEnd)
-    byte = start + length < end ? source[start + length] : -1
-    edgeByte = firstStart + length < firstEnd ? buffer[firstStart + length] : -1
-    if (byte >= edgeByte) return 0
-    this.foundLeaf = 0
-    this.foundPosition = 0
-    this.edgeLength = length
-    return -1
-  }
-
-  /** Fast check: the discriminating bytes of the two edges decide most comparisons. */
-  private isSurelyWithin(source: Uint8Array, start: number, end: number): boolean {
-    const { sharedLength } = this
-    if (end - start < sharedLength) return false
-    const { buffer } = this.arena
-    const shift = this.lastEntry * 4 + entryHeaderBytes - start
-    const sharedEnd = start + sharedLength
-    for (let i = start; i < sharedEnd; i++) if (source[i] !== buffer[shift + i]) return false
-    const number = readPrefix48(source, sharedEnd, end)
-    return number > this.firstNumber && number < this.lastNumber
+    const side = this.edges.compare(source, start, end)
+    if (side === 0) return 0
+    const leaf = side > 0 ? this.lastLeaf : 0
+    this.foundLeaf = leaf
+    this.foundPosition = side > 0 ? this.leaves.counts[leaf] : 0
+    return side
   }
 
   /** As {@link find}, for a key within the edges; records the path. */
   private descend(source: Uint8Array, start: number, end: number): boolean {
-    const { inners, pathNodes, pathSlots } = this
-    const height = this.height
+    const { inners, leaves, path, height } = this
     let node = this.root
     for (let depth = 0; depth < height; depth++) {
-      const slot = this.findChild(node, source, start, end)
-      pathNodes[depth] = node
-      pathSlots[depth] = slot
+      const slot = inners.search(node, 1, 0, source, start, end) - 1
+      path.nodes[depth] = node
+      path.slots[depth] = slot
       node = inners.links[node * slotsPerNode + slot]
     }
-    return this.findInLeaf(node, source, start, end)
-  }
-
-  /** The slot of the child that a key belongs to. */
-  private findChild(node: number, source: Uint8Array, start: number, end: number): number {
-    const { numbers, counts, prefixLengths } = this.inners
-    const number = readPrefix48(source, start + prefixLengths[node], end)
-    const base = node * slotsPerNode
-    const last = base + counts[node]
-    let low = lowerBound(numbers, base + 1, last, number)
-    if (low < last && numbers[low] === number) {
-      low = this.findAmongTies(this.inners, node, low, 0, source, start, end)
-    }
-    return low - base - 1
-  }
-
-  private findInLeaf(leaf: number, source: Uint8Array, start: number, end: number): boolean {
-    const { numbers, counts, prefixLengths } = this.leaves
-    const number = readPrefix48(source, start + prefixLengths[leaf], end)
-    const base = leaf * slotsPerNode
-    const last = base + counts[leaf]
-    let low = lowerBound(numbers, base, last, number)
-    this.foundEqual = false
-    if (low < last && numbers[low] === number) {
-      low = this.findAmongTies(this.leaves, leaf, low, 1, source, start, end)
-    }
-    this.foundLeaf = leaf
-    this.foundPosition = low - base
-    return this.foundEqual
-  }
-
-  /**
-   * The first position from `from` on before which the key belongs: its order to the key there is
-   * below `orderMin`. REQUIRES that the number at `from` is the key's. Records whether a key was
-   * equal.
-   */
-  private findAmongTies(
-    nodes: NodeArrays,
-    node: number,
-    from: number,
-    orderMin: number,
-    source: Uint8Array,
-    start: number,
-    end: number,
-  ): number {
-    const { numbers, entries, counts, prefixLengths } = nodes
-    const prefixLength = prefixLengths[node]
-    // The first one usually decides: it is the only one, or the key is a newer version of it.
-    let order = compareBehind(this.arena, entries[from], prefixLength, source, start, end)
-    if (order === 0) this.foundEqual = true
-    if (order < orderMin) return from
-    let low = from + 1
-    const last = node * slotsPerNode + counts[node]
-    const number = numbers[from]
-    if (low === last || numbers[low] !== number) return low
-    let high = lowerBound(numbers, low, last, number + 1)
-    // Behind the last one: rows of an index that have one value and come in ascending order.
-    order = compareBehind(this.arena, entries[high - 1], prefixLength, source, start, end)
-    if (order === 0) this.foundEqual = true
-    if (order >= orderMin) return high
-    high--
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      order = compareBehind(this.arena, entries[middle], prefixLength, source, start, end)
-      if (order === 0) this.foundEqual = true
-      if (order < orderMin) high = middle
-      else low = middle + 1
-    }
-    return low
+    leaves.foundEqual = false
+    this.foundLeaf = node
+    this.foundPosition = leaves.search(node, 0, 1, source, start, end)
+    return leaves.foundEqual
   }
 
   private insertFirst(entry: number, keyLength: number): void {
-    this.firstEntry = entry
-    this.lastEntry = entry
-    this.sharedLength = keyLength
-    this.numberEdges()
+    this.edges.begin(entry, keyLength)
     this.leftPrefixMax = keyLength
     this.rightPrefixMax = keyLength
     this.leaves.prefixLengths[0] = keyLength
-    this.leaves.insertSlot(0, 0, entry, 0)
+    this.leaves.insertSlot(0, 0, entry)
     this.newestEntry = entry
     this.entryCount = 1
     this.modificationCount++
@@ -379,30 +246,22 @@ export class EntryTree {
 
   /** Makes an entry the smallest (side -1) or greatest (side 1) of the tree. */
   private moveEdge(side: number, entry: number): void {
-    const length = this.edgeLength
+    const length = this.edges.beyondLength
     if (length < (side > 0 ? this.rightPrefixMax : this.leftPrefixMax)) {
       this.shortenPrefixes(side, length)
     }
-    if (side > 0) this.lastEntry = entry
-    else this.firstEntry = entry
-    if (length < this.sharedLength) this.sharedLength = length
-    this.numberEdges()
-  }
-
-  private numberEdges(): void {
-    this.firstNumber = this.numberOf(this.firstEntry, this.sharedLength)
-    this.lastNumber = this.numberOf(this.lastEntry, this.sharedLength)
+    this.edges.move(side, entry)
   }
 
   /** Limits all prefix lengths along one edge to `length`. */
   private shortenPrefixes(side: number, length: number): void {
-    const { inners, leaves } = this
-    let node = this.root
+    const { inners, leaves, path } = this
+    const leaf = path.followEdge(this.root, this.height, side)
     for (let depth = 0; depth < this.height; depth++) {
-      if (inners.prefixLengths[node] > length) this.setPrefixLength(inners, node, length)
-      node = inners.links[node * slotsPerNode + (side > 0 ? inners.counts[node] - 1 : 0)]
+      const node = path.nodes[depth]
+      if (inners.prefixLengths[node] > length) inners.setPrefixLength(node, length)
     }
-    if (leaves.prefixLengths[node] > length) this.setPrefixLength(leaves, node, length)
+    if (leaves.prefixLengths[leaf] > length) leaves.setPrefixLength(leaf, length)
     this.measureEdges()
   }
 
@@ -413,41 +272,12 @@ export class EntryTree {
   }
 
   private edgePrefixMax(side: number): number {
-    const { inners } = this
-    let node = this.root
-    let longest = 0
+    const leaf = this.path.followEdge(this.root, this.height, side)
+    let longest = this.leaves.prefixLengths[leaf]
     for (let depth = 0; depth < this.height; depth++) {
-      longest = Math.max(longest, inners.prefixLengths[node])
-      node = inners.links[node * slotsPerNode + (side > 0 ? inners.counts[node] - 1 : 0)]
+      longest = Math.max(longest, this.inners.prefixLengths[this.path.nodes[depth]])
     }
-    return Math.max(longest, this.leaves.prefixLengths[node])
-  }
-
-  /** Records the path to the first or the last leaf. */
-  private followEdge(side: number): void {
-    const { inners } = this
-    let node = this.root
-    for (let depth = 0; depth < this.height; depth++) {
-      const slot = side > 0 ? inners.counts[node] - 1 : 0
-      this.pathNodes[depth] = node
-      this.pathSlots[depth] = slot
-      node = inners.links[node * slotsPerNode + slot]
-    }
-  }
-
-  /** Sets `lowFence` and `highFence` to the fences of the node on the path at `depth`. */
-  private findFences(depth: number): void {
-    const { entries, counts } = this.inners
-    let low = this.firstEntry
-    let high = this.lastEntry
-    for (let i = 0; i < depth; i++) {
-      const node = this.pathNodes[i]
-      const slot = this.pathSlots[i]
-      if (slot > 0) low = entries[node * slotsPerNode + slot]
-      if (slot + 1 < counts[node]) high = entries[node * slotsPerNode + slot + 1]
-    }
-    this.lowFence = low
-    this.highFence = high
+    return longest
   }
 
   /** Splits a full leaf at the end of the path, and inserts an entry. */
@@ -468,9 +298,8 @@ export class EntryTree {
     this.linkLeaf(leaf, right)
     const goesRight = position > split || split === slotsPerNode
     const target = goesRight ? right : leaf
-    leaves.insertSlot(target, goesRight ? position - split : position, entry, 0)
-    this.numberSlot(leaves, target, goesRight ? position - split : position)
-    this.findFences(this.height)
+    leaves.insertSlot(target, goesRight ? position - split : position, entry)
+    this.path.findFences(this.height)
     this.lengthenPrefixes(leaves, leaf, separator, right)
     this.insertChild(this.height - 1, leaf, separator, right)
     this.measureEdges()
@@ -493,12 +322,12 @@ export class EntryTree {
       this.growRoot(left, separator, right)
       return
     }
-    let node = this.pathNodes[depth]
-    let slot = this.pathSlots[depth] + 1
+    let node = this.path.nodes[depth]
+    let slot = this.path.slots[depth] + 1
     if (inners.counts[node] === slotsPerNode) {
-      this.findFences(depth)
+      this.path.findFences(depth)
       // Ascending keys leave full nodes at the right edge of the tree.
-      const atEnd = slot === slotsPerNode && this.highFence === this.lastEntry
+      const atEnd = slot === slotsPerNode && this.path.highFence === this.edges.lastEntry
       const split = atEnd ? slotsPerNode : slotsPerNode / 2
       const upper = atEnd ? separator : inners.entries[node * slotsPerNode + split]
       const sibling = inners.allocate()
@@ -525,15 +354,14 @@ export class EntryTree {
     const { links } = inners
     for (let i = base + inners.counts[node]; i > base + slot; i--) links[i] = links[i - 1]
     links[base + slot] = child
-    inners.insertSlot(node, slot, separator, 0)
-    this.numberSlot(inners, node, slot)
+    inners.insertSlot(node, slot, separator)
   }
 
   private growRoot(left: number, separator: number, right: number): void {
     const { inners } = this
     assert(this.height < heightMax, 'the tree of a memtable is too high')
     const root = inners.allocate()
-    inners.prefixLengths[root] = this.sharedLength
+    inners.prefixLengths[root] = this.edges.sharedLength
     this.putChild(root, 0, separator, left)
     this.putChild(root, 1, separator, right)
     this.root = root
@@ -547,32 +375,14 @@ export class EntryTree {
     separator: number,
     right: number,
   ): void {
-    const leftLength = this.arena.sharedKeyLength(this.lowFence, separator)
+    const leftLength = this.arena.sharedKeyLength(this.path.lowFence, separator)
     if (leftLength >= nodes.prefixLengths[left] + prefixGainMin) {
-      this.setPrefixLength(nodes, left, leftLength)
+      nodes.setPrefixLength(left, leftLength)
     }
-    const rightLength = this.arena.sharedKeyLength(separator, this.highFence)
+    const rightLength = this.arena.sharedKeyLength(separator, this.path.highFence)
     if (rightLength >= nodes.prefixLengths[right] + prefixGainMin) {
-      this.setPrefixLength(nodes, right, rightLength)
+      nodes.setPrefixLength(right, rightLength)
     }
-  }
-
-  private setPrefixLength(nodes: NodeArrays, node: number, length: number): void {
-    nodes.prefixLengths[node] = length
-    const count = nodes.counts[node]
-    for (let i = 0; i < count; i++) this.numberSlot(nodes, node, i)
-  }
-
-  private numberSlot(nodes: NodeArrays, node: number, slot: number): void {
-    const place = node * slotsPerNode + slot
-    nodes.numbers[place] = this.numberOf(nodes.entries[place], nodes.prefixLengths[node])
-  }
-
-  /** The six key bytes of an entry after a prefix. */
-  private numberOf(entry: number, prefixLength: number): number {
-    const { buffer, lengths } = this.arena
-    const start = entry * 4 + entryHeaderBytes
-    return readPrefix48(buffer, start + prefixLength, start + lengths[entry])
   }
 
   private reserveNodes(leaves: number, inners: number): void {

@@ -6,6 +6,7 @@ import { type NodeArrays, slotsPerNode } from '../../../../src/storage/memtable/
 import { MemtableCursor } from '../../../../src/storage/memtable/memtable-cursor.js'
 import type { OverwriteRule } from '../../../../src/storage/memtable/overwrite-rule.js'
 import { EntryTree } from '../../../../src/storage/memtable/tree.js'
+import type { TreeEdges } from '../../../../src/storage/memtable/tree-edges.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20261121)
 
@@ -20,7 +21,7 @@ class Checker {
     this.tree = tree
     const inside = tree as unknown as { root: number; height: number }
     this.height = inside.height
-    const { firstEntry, lastEntry } = tree as unknown as { firstEntry: number; lastEntry: number }
+    const { firstEntry, lastEntry } = (tree as unknown as { edges: TreeEdges }).edges
     this.check(inside.root, 0, this.key(firstEntry), this.key(lastEntry), true)
     if (tree.leaves.links[this.leafBefore * 2] !== -1) throw new Error('last leaf has a follower')
     if (this.entries !== tree.entryCount) throw new Error(`${this.entries} entries`)
