@@ -196,7 +196,8 @@ export type {
   SlowOperation,
   TimedOperationName,
 } from '../storage/engine/write/operation-times.js'
-export type { CutTail, Recovery } from '../storage/engine/open/recovery.js'
+export type { CutTail } from '../storage/record/record-scan.js'
+export type { Recovery } from '../storage/engine/open/recovery.js'
 export type { Pressure, PressureState } from '../storage/engine/write/write-pacer.js'
 export type { DropCounts } from '../storage/job/job.js'
 export type { PolicyName } from '../storage/compaction/choice.js'

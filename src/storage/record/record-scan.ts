@@ -48,6 +48,18 @@ import {
 const hashedBytesPerFileByte = 4
 const readBytesMax = 64 * 1024 * 1024
 
+/** A torn tail that the open left out of a file. */
+export interface CutTail {
+  /** Path of the file. */
+  readonly file: string
+  /** Offset in bytes at which the file was cut; 0: the whole file was removed. */
+  readonly offset: number
+  /** Bytes that were left out, including those of later log segments. */
+  readonly bytesLost: number
+  /** Description of the bytes found at the offset. */
+  readonly found: string
+}
+
 /**
  * The possible cause of damage, the most harmless first:
  *

@@ -11,7 +11,7 @@ import { InvariantError } from '../../base/assert.js'
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
 import { temporarySuffix } from '../fs/whole-file.js'
-import { scanRecordsSync } from '../record/record-scan.js'
+import { scanRecordsSync, type CutTail } from '../record/record-scan.js'
 import type { RecordFileHeader } from '../record/file-header.js'
 import { RecordWriter } from '../record/record-writer.js'
 import { applyEdit, applySnapshot, snapshotEdit } from './apply-edit.js'
@@ -38,16 +38,7 @@ export interface ManifestContent {
    */
   readonly sameRun: boolean
   /** The torn tail after the last valid frame, which was left out; usually undefined. */
-  readonly tornTail: TornManifest | undefined
-}
-
-/** A torn tail of the manifest. */
-export interface TornManifest {
-  readonly file: string
-  readonly offset: number
-  readonly bytesLost: number
-  /** Description of the bytes found in place of an edit. */
-  readonly found: string
+  readonly tornTail: CutTail | undefined
 }
 
 /**

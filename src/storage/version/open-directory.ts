@@ -16,6 +16,7 @@ import {
   type ClosedSegment,
 } from './closing-statement.js'
 import { fileOfFailedSync } from '../record/failed-sync.js'
+import type { CutTail } from '../record/record-scan.js'
 import {
   formatFileName,
   isFailedSyncName,
@@ -23,7 +24,7 @@ import {
   parseFileName,
   type FileName,
 } from './file-names.js'
-import { readManifestSync, type ManifestContent, type TornManifest } from './manifest.js'
+import { readManifestSync, type ManifestContent } from './manifest.js'
 import { emptyState, forEachFile, valueFilesOf, type VersionState } from './version.js'
 
 /** A file of the directory with one of our names. */
@@ -51,7 +52,7 @@ export interface DirectoryContent {
    */
   readonly sameRun: boolean
   /** The torn tail of the manifest, which was left out. */
-  readonly tornTail: TornManifest | undefined
+  readonly tornTail: CutTail | undefined
   /** The last segment of the log, if the database was closed cleanly and not opened since. */
   readonly closed: ClosedSegment | undefined
   /**

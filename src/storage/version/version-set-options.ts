@@ -5,11 +5,6 @@ import type { RandomBytes } from '../../base/random-bytes.js'
 /** Options of a version set. */
 export interface VersionSetOptions {
   /**
-   * Whether an empty directory becomes a new database instead of failing with `ERR_NOT_A_DATABASE`.
-   * Default true.
-   */
-  readonly createIfMissing?: boolean
-  /**
    * The manifest is replaced by a new one when it is longer than this many bytes, and longer than
    * four times its own length when it was new. Default 4 MiB.
    */

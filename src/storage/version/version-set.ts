@@ -21,16 +21,17 @@
 import { assert } from '../../base/assert.js'
 import { deferred, type Deferred } from '../../base/deferred.js'
 import { CellarError, closedError, ErrorCode } from '../../base/errors.js'
-import { systemRandomBytes, type RandomBytes } from '../../base/random-bytes.js'
+import { systemRandomBytes } from '../../base/random-bytes.js'
 import type { FileSystem } from '../fs/types.js'
 import { databaseIdBytes, type DurableFile } from '../record/file-header.js'
+import type { CutTail } from '../record/record-scan.js'
 import type { RecordWriter } from '../record/record-writer.js'
 import { applyEdit } from './apply-edit.js'
 import { formatFileName } from './file-names.js'
 import { writeClosingStatementSync, type ClosedSegment } from './closing-statement.js'
-import { appendFrameSync, writeManifestSync, type TornManifest } from './manifest.js'
+import { appendFrameSync, writeManifestSync } from './manifest.js'
 import { compareFiles, ObsoleteFiles } from './obsolete-files.js'
-import { inspectDirectorySync, type DirectoryContent } from './open-directory.js'
+import type { DirectoryContent } from './open-directory.js'
 import { decodeEdit, encodeEdit, type VersionEdit } from './version-edit.js'
 import type { VersionSetOptions } from './version-set-options.js'
 import { Version, type VersionState } from './version.js'
@@ -57,25 +58,17 @@ interface PendingEdit {
 const manifestBytesMaxDefault = 4 * 1024 * 1024
 const manifestGrowthMax = 4
 
-function newDatabaseId(randomBytes: RandomBytes): Buffer {
-  return Buffer.from(randomBytes(databaseIdBytes))
-}
-
 /** The versions of one open database directory. The owner must hold the directory's lock. */
 export class VersionSet {
   /** The torn tail of the manifest that the open left out. */
-  readonly tornTail: TornManifest | undefined
+  readonly tornTail: CutTail | undefined
   /** SSTables and value files in the directory that no version names and that were kept. */
   readonly filesKept: readonly string[]
   /** Identity of the database, 16 bytes, which never changes. Every file carries it. */
   readonly databaseId: Buffer
   private readonly fileSystem: FileSystem
   private readonly directory: string
-  private readonly manifestBytesMax: number
-  private readonly onFailure: ((failure: CellarError) => void) | undefined
-  private readonly onError: (error: unknown) => void
-  private readonly onObsolete: (fileNumber: number) => void
-  private readonly removeFile: (path: string) => void
+  private readonly options: VersionSetOptions
   private listeners: readonly VersionListener[] = []
   private readonly live: Set<Version>
   private readonly obsolete: ObsoleteFiles
@@ -96,49 +89,24 @@ export class VersionSet {
   private closed = false
 
   /**
-   * Opens the database in an existing directory, or creates one in an empty directory. Always
-   * begins a new manifest. So a torn tail is left out, and everything that was read is durable.
-   *
-   * @throws CellarError `ERR_NOT_A_DATABASE`, `ERR_CORRUPTION` (with file and offset) or
-   * `ERR_FORMAT_VERSION`, each before anything is changed; and errors of the file system.
-   */
-  static openSync(
-    fileSystem: FileSystem,
-    directory: string,
-    options: VersionSetOptions = {},
-  ): VersionSet {
-    const content = inspectDirectorySync(fileSystem, directory, options.createIfMissing ?? true)
-    return VersionSet.beginSync(fileSystem, directory, options, content)
-  }
-
-  /**
-   * As {@link openSync}, for a directory that was inspected and not changed since. The new manifest
+   * Opens the database in a directory that was inspected and not changed since. Always begins a new
+   * manifest. So a torn tail is left out, and everything that was read is durable. The new manifest
    * is the first change: from then on the statement of a clean close is void.
+   *
+   * @throws errors of the file system.
    */
-  static beginSync(
-    fileSystem: FileSystem,
-    directory: string,
-    options: VersionSetOptions,
-    content: DirectoryContent,
-  ): VersionSet {
-    return new VersionSet(fileSystem, directory, options, content)
-  }
-
-  private constructor(
+  constructor(
     fileSystem: FileSystem,
     directory: string,
     options: VersionSetOptions,
     content: DirectoryContent,
   ) {
     this.tornTail = content.tornTail
-    this.databaseId = content.databaseId ?? newDatabaseId(options.randomBytes ?? systemRandomBytes)
+    const { randomBytes = systemRandomBytes } = options
+    this.databaseId = content.databaseId ?? Buffer.from(randomBytes(databaseIdBytes))
     this.fileSystem = fileSystem
     this.directory = directory
-    this.manifestBytesMax = options.manifestBytesMax ?? manifestBytesMaxDefault
-    this.onFailure = options.onFailure
-    this.onError = options.onError ?? (() => {})
-    this.onObsolete = options.onObsolete ?? (() => {})
-    this.removeFile = options.removeFile ?? ((path) => fileSystem.unlinkSync(path))
+    this.options = options
     this.live = new Set()
     this.tip = content.state
     this.nextFileNumber = content.nextFileNumber
@@ -245,13 +213,14 @@ export class VersionSet {
    */
   removeObsoleteFiles(): string[] {
     if (this.closed || this.poisonedBy !== undefined) return []
+    const { onObsolete, removeFile = (path) => this.fileSystem.unlinkSync(path) } = this.options
     const liveVersions = Array.from(this.live, (version) => version.versionNumber)
     const removed: string[] = []
     for (const { kind, fileNumber } of this.obsolete.take(liveVersions)) {
-      this.report(() => this.onObsolete(fileNumber))
+      this.report(() => onObsolete?.(fileNumber))
       const name = formatFileName(kind, fileNumber)
       const path = this.fileSystem.join(this.directory, name)
-      if (this.report(() => this.removeFile(path))) removed.push(name)
+      if (this.report(() => removeFile(path))) removed.push(name)
     }
     return removed
   }
@@ -357,7 +326,8 @@ export class VersionSet {
 
   private isManifestLong(): boolean {
     const { length } = this.writer
-    return length > this.manifestBytesMax && length > this.snapshotBytes * manifestGrowthMax
+    const { manifestBytesMax = manifestBytesMaxDefault } = this.options
+    return length > manifestBytesMax && length > this.snapshotBytes * manifestGrowthMax
   }
 
   /** Throws if an edit is durable but could not become visible, because its `onCurrent` failed. */
@@ -466,7 +436,7 @@ export class VersionSet {
     const rejected = this.pending
     this.pending = []
     for (const { settled } of rejected) settled?.reject(failure)
-    if (isFirst) this.onFailure?.(failure)
+    if (isFirst) this.options.onFailure?.(failure)
     return failure
   }
 
@@ -480,7 +450,7 @@ export class VersionSet {
       action()
       return true
     } catch (error) {
-      this.onError(error)
+      this.options.onError?.(error)
       return false
     }
   }

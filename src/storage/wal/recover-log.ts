@@ -27,7 +27,7 @@ import {
   type RecordFileHeader,
   type RecordFilePredecessor,
 } from '../record/file-header.js'
-import { scanRecordsSync } from '../record/record-scan.js'
+import { scanRecordsSync, type CutTail } from '../record/record-scan.js'
 import {
   firstNeeded,
   judgeChain,
@@ -67,23 +67,6 @@ export interface InspectLogOptions extends ChainRules {
   readonly readOnly?: boolean
 }
 
-/** Options of {@link recoverLog}. */
-export interface RecoverLogOptions extends InspectLogOptions {
-  /** Called for each mutation of the accepted prefix, in order; `sequence` is that of its frame. */
-  readonly onMutation: OnMutation
-}
-
-/** The place where recovery cut the log. */
-export interface TornTail {
-  /** Path of the segment that was cut; at offset zero it was removed. */
-  readonly file: string
-  readonly offset: number
-  /** Bytes dropped from this and later segments, without zeros at the end of a file. */
-  readonly bytesLost: number
-  /** Description of the bytes found in place of the expected frame or segment. */
-  readonly found: string
-}
-
 /** The recovered log. */
 export interface RecoveredLog {
   /** Sequence of the last accepted frame; 0 if there is none. */
@@ -92,8 +75,8 @@ export interface RecoveredLog {
   readonly segments: readonly LogSegment[]
   /** Obsolete segments that were kept, the oldest first, for `LogOptions.retained`. */
   readonly retained: readonly LogSegment[]
-  /** Undefined if the log ended cleanly. */
-  readonly tornTail: TornTail | undefined
+  /** Undefined if the log ended cleanly. The lost bytes leave out zeros at the end of a file. */
+  readonly tornTail: CutTail | undefined
   /** The last kept segment, for `LogOptions.predecessor`. */
   readonly predecessor: RecordFilePredecessor | undefined
 }
@@ -105,18 +88,9 @@ export interface InspectedLog {
   readonly dropped: readonly ScannedSegment[]
   /** Numbers of segments that are not needed any more. */
   readonly obsolete: readonly number[]
-  readonly tornTail: TornTail | undefined
+  readonly tornTail: CutTail | undefined
   /** The durable part of the manifest, by the newest note. */
   readonly manifestNoted: DurableFile | undefined
-}
-
-/**
- * Inspects and replays the log of `directory`.
- *
- * @throws as {@link inspectLog} and {@link replayLog}.
- */
-export function recoverLog(options: RecoverLogOptions): RecoveredLog {
-  return replayLog(inspectLog(options), options.onMutation)
 }
 
 /**
@@ -136,7 +110,12 @@ export function inspectLog(options: InspectLogOptions): InspectedLog {
     else fileNumbers.push(fileNumber)
   }
   fileNumbers.sort((a, b) => a - b)
-  let segments = fileNumbers.map((fileNumber) => scanSegment(options, fileNumber))
+  const { checkMutation } = options
+  let segments = fileNumbers.map((fileNumber) =>
+    scanSegment(options, fileNumber, (path, offset) => (source, start, end) => {
+      checkMutation?.(path, offset, source, start, end)
+    }),
+  )
   const first = firstNeeded(segments, options.sequenceFlushed ?? 0)
   for (const segment of segments.slice(0, first)) obsolete.push(segment.fileNumber)
   segments = segments.slice(first)
@@ -176,17 +155,21 @@ export function replayLog(inspected: InspectedLog, onMutation: OnMutation): Reco
   return { lastSequence, segments, retained, tornTail, predecessor }
 }
 
-function scanSegment(options: InspectLogOptions, fileNumber: number): ScannedSegment {
-  const path = options.fileSystem.join(options.directory, segmentName(fileNumber))
-  const expected = { kind: 'log' as const, fileNumber, databaseId: options.databaseId }
+/** Scans a segment. `visitorOf` gives the receiver of the mutations in the frame at an offset. */
+function scanSegment(
+  { fileSystem, directory, databaseId }: InspectLogOptions,
+  fileNumber: number,
+  visitorOf: (path: string, offset: number) => OnMutation,
+): ScannedSegment {
+  const path = fileSystem.join(directory, segmentName(fileNumber))
+  const expected = { kind: 'log' as const, fileNumber, databaseId }
   const scan = scanRecordsSync(
-    options.fileSystem,
+    fileSystem,
     path,
     expected,
     (payload, start, end, sequence, offset) => {
-      forEachMutation(path, offset, payload, start, end, sequence, (source, from, to) => {
-        options.checkMutation?.(path, offset, source, from, to)
-      })
+      const visit = visitorOf(path, offset)
+      forEachMutation(path, offset, payload, start, end, sequence, visit)
     },
   )
   return { fileNumber, path, scan }
@@ -194,24 +177,15 @@ function scanSegment(options: InspectLogOptions, fileNumber: number): ScannedSeg
 
 function replaySegment(
   options: InspectLogOptions,
-  segment: ScannedSegment,
+  { path, fileNumber, scan }: ScannedSegment,
   onMutation: OnMutation,
 ): void {
-  const { path, fileNumber } = segment
-  const expected = { kind: 'log' as const, fileNumber, databaseId: options.databaseId }
-  const again = scanRecordsSync(
-    options.fileSystem,
-    path,
-    expected,
-    (payload, start, end, sequence, offset) => {
-      forEachMutation(path, offset, payload, start, end, sequence, onMutation)
-    },
-  )
-  if (again.validLength !== segment.scan.validLength) {
+  const again = scanSegment(options, fileNumber, () => onMutation).scan
+  if (again.validLength !== scan.validLength) {
     throw corruption('the log changed while it was recovered', {
       file: path,
-      offset: Math.min(again.validLength, segment.scan.validLength),
-      expected: `${segment.scan.validLength} valid bytes`,
+      offset: Math.min(again.validLength, scan.validLength),
+      expected: `${scan.validLength} valid bytes`,
       found: `${again.validLength}`,
     })
   }
@@ -282,7 +256,7 @@ function retain(
   return retained
 }
 
-function describeTear(segments: readonly ScannedSegment[], tear: Tear): TornTail {
+function describeTear(segments: readonly ScannedSegment[], tear: Tear): CutTail {
   const { path, scan } = segments[tear.index]
   let bytesLost = Math.max(0, scan.contentLength - tear.offset)
   for (const later of segments.slice(tear.index + 1)) bytesLost += later.scan.contentLength

@@ -138,7 +138,7 @@ function openLocked(
       removeFile: (path: string) => remover.remove(path),
     }
     reserve.makeRoom(content.manifestLength + changeBytes)
-    versions = VersionSet.beginSync(fileSystem, directory, versionOptions, content)
+    versions = new VersionSet(fileSystem, directory, versionOptions, content)
     const place = { directory, databaseId: versions.databaseId }
     const { blockCacheBytesMax, quickReads } = options
     readers = new SsTableReaders(fileSystem, place, codecs, blockCacheBytesMax, quickReads)

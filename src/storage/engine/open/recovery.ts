@@ -6,24 +6,13 @@
  */
 import { corruption, type CellarError } from '../../../base/errors.js'
 import type { FileSystem } from '../../fs/types.js'
+import type { CutTail } from '../../record/record-scan.js'
 import { formatFileName } from '../../version/file-names.js'
 import { inspectDirectorySync, type DirectoryContent } from '../../version/open-directory.js'
 import type { VersionState } from '../../version/version.js'
 import { inspectLog, type InspectedLog } from '../../wal/recover-log.js'
 import { isWellFormedMutation, visitEntries } from '../write/mutation-buffer.js'
 import type { ResolvedOptions } from '../options.js'
-
-/** A torn tail that the open left out of a file. */
-export interface CutTail {
-  /** Path of the file. */
-  readonly file: string
-  /** Offset in bytes at which the file was cut; 0: the whole file was removed. */
-  readonly offset: number
-  /** Bytes that were left out, including those of later log segments. */
-  readonly bytesLost: number
-  /** Description of the bytes found at the offset. */
-  readonly found: string
-}
 
 /** The report of `Database.open`. */
 export interface Recovery {

@@ -1,7 +1,7 @@
 /** Outputs of a compaction are cut between rows, never inside of one. */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
-import { VersionSet } from '../../../../src/storage/version/version-set.js'
+import { openVersionSet } from '../../../doubles/version-set.js'
 
 const rows = 60
 
@@ -28,7 +28,7 @@ for (const [what, width] of [
     }
     await database.compact('t')
     await database.close()
-    const versions = VersionSet.openSync(fileSystem, '/db')
+    const versions = openVersionSet(fileSystem, '/db')
     const files = [...versions.current.stores.values()].flatMap(({ levels }) => levels.flat())
     versions.close()
     t.ok(files.length > 5, `${files.length} files`)

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { scanRecordsSync } from '../../../../src/storage/record/record-scan.js'
-import { VersionSet } from '../../../../src/storage/version/version-set.js'
+import { openVersionSet } from '../../../doubles/version-set.js'
 import { directory, manifestName, newFileSystem } from './fixtures.js'
 import { projectRoot } from '../../../helpers/project-root.js'
 
 void t.test('the worked example of FORMAT.md is what the code writes', async (t) => {
   await loadChecksums()
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const tableId = set.allocateId()
   const families = [{ storeId: set.allocateId(), name: 'geo', options: { versions: 3 } }]
   set.publishSync({ tablesCreated: [{ tableId, name: 'cities', families, options: {} }] })

@@ -8,7 +8,7 @@ import { fileHeaderBytes } from '../../../../src/storage/record/file-header.js'
 import { scanRecordsSync } from '../../../../src/storage/record/record-scan.js'
 import { parseFileName } from '../../../../src/storage/version/file-names.js'
 import { readManifestSync, writeManifestSync } from '../../../../src/storage/version/manifest.js'
-import { VersionSet } from '../../../../src/storage/version/version-set.js'
+import { openVersionSet } from '../../../doubles/version-set.js'
 import { emptyState } from '../../../../src/storage/version/version.js'
 import {
   describe,
@@ -40,7 +40,7 @@ interface Life {
 /** Runs a life in one manifest, the last edit without its sync if `tail` says so. */
 function live(tail: 'synced' | 'unsynced'): Life {
   const original = newFileSystem()
-  const set = VersionSet.openSync(original, directory)
+  const set = openVersionSet(original, directory)
   const states = [describe(set.current)]
   let fileSystem = original
   for (const [index, step] of lifeSteps.entries()) {
@@ -165,7 +165,7 @@ void t.test('garbage behind the synced end is left behind', async (t) => {
   for (const tail of [Buffer.alloc(1), Buffer.alloc(4096), garbage, stale, life.content]) {
     t.equal(outcome(life, Buffer.concat([life.content, tail])), whole)
   }
-  const set = VersionSet.openSync(life.fileSystem, directory)
+  const set = openVersionSet(life.fileSystem, directory)
   t.equal(set.tornTail?.bytesLost ?? 0, life.content.length)
   t.equal(describe(set.current), whole)
 })
@@ -179,7 +179,7 @@ void t.test('an open that meets a damaged manifest changes nothing', async (t) =
     bad[offset] ^= 0x40
     plantFile(life.fileSystem, life.name, bad)
     const before = fingerprint(life.fileSystem)
-    const open = (): unknown => VersionSet.openSync(life.fileSystem, directory)
+    const open = (): unknown => openVersionSet(life.fileSystem, directory)
     t.throws(open, { code: 'ERR_CORRUPTION', corruption: { file: `${directory}/${life.name}` } })
     t.equal(fingerprint(life.fileSystem), before)
   }
@@ -188,7 +188,7 @@ void t.test('an open that meets a damaged manifest changes nothing', async (t) =
 void t.test('a manifest under another number does not verify', async (t) => {
   const life = live('synced')
   plantFile(life.fileSystem, 'MANIFEST-000077', life.content)
-  t.throws(() => VersionSet.openSync(life.fileSystem, directory), { code: 'ERR_CORRUPTION' })
+  t.throws(() => openVersionSet(life.fileSystem, directory), { code: 'ERR_CORRUPTION' })
 })
 
 void t.test('an illegal edit with a good checksum is corruption with its offset', async (t) => {
@@ -207,12 +207,12 @@ void t.test('an illegal edit with a good checksum is corruption with its offset'
     writer.writeSync()
     writer.closeSync()
     const expected = { code: 'ERR_CORRUPTION', corruption: { file: '/db/MANIFEST-000001', offset } }
-    t.throws(() => VersionSet.openSync(fileSystem, directory), expected, text)
+    t.throws(() => openVersionSet(fileSystem, directory), expected, text)
   }
   const fileSystem = newFileSystem()
   const writer = writeManifestSync(fileSystem, directory, 1, databaseId, emptyState)
   const empty = Buffer.from('{"format":1}')
   writer.append(empty, 0, empty.length, 3)
   writer.writeSync()
-  t.throws(() => VersionSet.openSync(fileSystem, directory), /edit missing.*expected edit 2/)
+  t.throws(() => openVersionSet(fileSystem, directory), /edit missing.*expected edit 2/)
 })

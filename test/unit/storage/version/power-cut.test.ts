@@ -8,6 +8,7 @@ import type { FileSystem } from '../../../../src/storage/fs/types.js'
 import { CellarError } from '../../../../src/base/errors.js'
 import { formatFileName } from '../../../../src/storage/version/file-names.js'
 import { VersionSet } from '../../../../src/storage/version/version-set.js'
+import { openVersionSet } from '../../../doubles/version-set.js'
 import { forEachFile } from '../../../../src/storage/version/version.js'
 import {
   describe,
@@ -35,7 +36,7 @@ interface Progress {
 /** Runs all steps, reopening in the middle, with manifests that are replaced after a few edits. */
 async function runLife(fileSystem: FileSystem, mode: Mode, progress: Progress): Promise<void> {
   const options = { manifestBytesMax: 1 }
-  let set = VersionSet.openSync(fileSystem, directory, options)
+  let set = openVersionSet(fileSystem, directory, options)
   progress.set = set
   for (const [index, step] of lifeSteps.entries()) {
     const edit = step(set, fileSystem)
@@ -46,7 +47,7 @@ async function runLife(fileSystem: FileSystem, mode: Mode, progress: Progress): 
     if (index % 4 === 2) {
       set.close()
       progress.set = undefined
-      set = VersionSet.openSync(fileSystem, directory, options)
+      set = openVersionSet(fileSystem, directory, options)
       progress.set = set
     }
   }
@@ -57,7 +58,7 @@ async function runLife(fileSystem: FileSystem, mode: Mode, progress: Progress): 
 /** Descriptions of the states after 0, 1, 2, ... publishes. */
 function expectedStates(): string[] {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const states = [describe(set.current)]
   for (const step of lifeSteps) {
     set.publishSync(step(set, fileSystem))
@@ -77,7 +78,7 @@ function check(
   states: readonly string[],
   acknowledged: number,
 ): string | undefined {
-  const set = VersionSet.openSync(image, directory)
+  const set = openVersionSet(image, directory)
   const state = withoutFileNumbers(describe(set.current))
   const found = states.indexOf(state, acknowledged)
   if (found !== acknowledged && found !== acknowledged + 1) {
@@ -90,7 +91,7 @@ function check(
   const lastSequence = set.current.lastSequence + 1
   set.publishSync({ lastSequence })
   set.close()
-  const again = VersionSet.openSync(image, directory)
+  const again = openVersionSet(image, directory)
   again.close()
   return again.current.lastSequence === lastSequence ? undefined : 'a later publish is lost'
 }
@@ -154,12 +155,12 @@ void t.test(`a power cut during an open changes nothing (seed ${seed})`, async (
     image.beforeOperation = () => {
       for (const policy of crashPolicies) during.push(image.crash(policy, random))
     }
-    const set = VersionSet.openSync(image, directory)
+    const set = openVersionSet(image, directory)
     const state = withoutFileNumbers(describe(set.current))
     const after = states.indexOf(state, acknowledged)
     for (const second of during) {
       // Exactly the state that the interrupted open had found, not one of two.
-      const again = VersionSet.openSync(second, directory)
+      const again = openVersionSet(second, directory)
       if (withoutFileNumbers(describe(again.current)) !== state) {
         t.fail(`cut while opening after a cut at ${place}, state ${after}`)
       }
@@ -174,7 +175,7 @@ void t.test(`a power cut during an open changes nothing (seed ${seed})`, async (
 void t.test(`a power cut among concurrent publishes keeps a prefix (seed ${seed})`, async (t) => {
   const random = randomFrom(seed)
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory, { manifestBytesMax: 1500 })
+  const set = openVersionSet(fileSystem, directory, { manifestBytesMax: 1500 })
   let issued = 0
   let acknowledged = 0
   const images: { image: SimulatedDisk; issued: number; acknowledged: number }[] = []
@@ -204,7 +205,7 @@ void t.test(`a power cut among concurrent publishes keeps a prefix (seed ${seed}
   await Promise.all(running)
   set.close()
   for (const { image, issued, acknowledged } of images) {
-    const { lastSequence } = VersionSet.openSync(image, directory).current
+    const { lastSequence } = openVersionSet(image, directory).current
     if (lastSequence < acknowledged || lastSequence > issued) {
       t.fail(`found ${lastSequence}, acknowledged ${acknowledged}, issued ${issued}`)
     }

@@ -9,6 +9,7 @@ import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
 import { writeManifestSync } from '../../../../src/storage/version/manifest.js'
 import type { VersionEdit } from '../../../../src/storage/version/version-edit.js'
 import { VersionSet } from '../../../../src/storage/version/version-set.js'
+import { openVersionSet } from '../../../doubles/version-set.js'
 import { emptyState } from '../../../../src/storage/version/version.js'
 import {
   describe,
@@ -46,7 +47,7 @@ function addFile(set: VersionSet, fileSystem: ReturnType<typeof newFileSystem>, 
 void t.test('every step of a life is found again by the next open', async (t) => {
   for (const mode of ['sync', 'async'] as const) {
     const fileSystem = newFileSystem()
-    let set = VersionSet.openSync(fileSystem, directory)
+    let set = openVersionSet(fileSystem, directory)
     for (const [index, step] of lifeSteps.entries()) {
       const edit = step(set, fileSystem)
       if (mode === 'sync') set.publishSync(edit)
@@ -54,7 +55,7 @@ void t.test('every step of a life is found again by the next open', async (t) =>
       set.removeObsoleteFiles()
       const before = describe(set.current)
       set.close()
-      set = VersionSet.openSync(fileSystem, directory)
+      set = openVersionSet(fileSystem, directory)
       t.equal(describe(set.current), before, `${mode} step ${index}`)
       t.equal(set.tornTail, undefined)
     }
@@ -67,14 +68,14 @@ void t.test('an open works on the node file system', async (t) => {
   const path = mkdtempSync(join(tmpdir(), 'cellar-version-'))
   t.teardown(() => rmSync(path, { recursive: true }))
   const fileSystem = new NodeFileSystem()
-  const set = VersionSet.openSync(fileSystem, path)
+  const set = openVersionSet(fileSystem, path)
   await Promise.all([
     set.publish({ tablesCreated: [tableOf(set.allocateId(), 'a', { f: set.allocateId() })] }),
     set.publish({ lastSequence: 7 }),
   ])
   set.publishSync({ lastSequence: 8 })
   set.close()
-  const again = VersionSet.openSync(fileSystem, path)
+  const again = openVersionSet(fileSystem, path)
   t.equal(describe(again.current), describe(set.current))
   t.same(
     Array.from(again.current.tables.values(), ({ name }) => name),
@@ -85,14 +86,14 @@ void t.test('an open works on the node file system', async (t) => {
 
 void t.test('numbers are never handed out twice, not even after a crash', async (t) => {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const first = [set.allocateFileNumber(), set.allocateFileNumber(), set.allocateFileNumber()]
   const ids = [set.allocateId(), set.allocateId()]
   set.publishSync({})
   plantFile(fileSystem, '000070.log', Buffer.from('x'))
   plantFile(fileSystem, '000081.sst', Buffer.from('x'))
   plantFile(fileSystem, '000092.sst.tmp', Buffer.from('x'))
-  const again = VersionSet.openSync(fileSystem, directory)
+  const again = openVersionSet(fileSystem, directory)
   t.ok(again.allocateFileNumber() > 92)
   t.ok(again.allocateId() > ids[1])
   t.equal(new Set(first).size, 3)
@@ -105,13 +106,13 @@ void t.test('a directory of others is not touched', async (t) => {
     plantFile(fileSystem, name, Buffer.from('mine'))
     plantFile(fileSystem, 'MANIFEST-000001.tmp', Buffer.from('left'))
     const before = fingerprint(fileSystem)
-    t.throws(() => VersionSet.openSync(fileSystem, directory), { code: 'ERR_NOT_A_DATABASE' }, name)
+    t.throws(() => openVersionSet(fileSystem, directory), { code: 'ERR_NOT_A_DATABASE' }, name)
     t.equal(fingerprint(fileSystem), before)
   }
   const fileSystem = newFileSystem()
   const missing = { code: 'ERR_NOT_A_DATABASE' }
-  t.throws(() => VersionSet.openSync(fileSystem, directory, { createIfMissing: false }), missing)
-  t.throws(() => VersionSet.openSync(fileSystem, '/elsewhere'), missing)
+  t.throws(() => openVersionSet(fileSystem, directory, { createIfMissing: false }), missing)
+  t.throws(() => openVersionSet(fileSystem, '/elsewhere'), missing)
   t.same(listFiles(fileSystem), [])
 })
 
@@ -122,7 +123,7 @@ void t.test(
     for (const name of ['LOCK', 'LOCK.0a.heir', '.hidden'])
       plantFile(fileSystem, name, Buffer.from('x'))
     plantFile(fileSystem, 'MANIFEST-000001.tmp', Buffer.from('torn'))
-    VersionSet.openSync(fileSystem, directory).close()
+    openVersionSet(fileSystem, directory).close()
     t.same(listFiles(fileSystem), ['.hidden', 'LOCK', 'LOCK.0a.heir', 'MANIFEST-000002'])
   },
 )
@@ -132,7 +133,7 @@ void t.test('data without a manifest is corruption', async (t) => {
     const fileSystem = newFileSystem()
     plantFile(fileSystem, name, Buffer.from('data'))
     const before = fingerprint(fileSystem)
-    const open = (): unknown => VersionSet.openSync(fileSystem, directory)
+    const open = (): unknown => openVersionSet(fileSystem, directory)
     t.throws(open, { code: 'ERR_CORRUPTION', message: /missing manifest.*MANIFEST/ })
     t.equal(fingerprint(fileSystem), before)
   }
@@ -140,11 +141,11 @@ void t.test('data without a manifest is corruption', async (t) => {
 
 void t.test('a file that the manifest names must be there with its size', async (t) => {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const file = addFile(set, fileSystem, createTable(set).storeId)
   set.close()
   const path = `/db/00000${file.fileNumber}.sst`
-  const open = (): unknown => VersionSet.openSync(fileSystem, directory)
+  const open = (): unknown => openVersionSet(fileSystem, directory)
   const content = readFile(fileSystem, path.slice(4))
   for (const [bad, found] of [
     [content.subarray(1), `${content.length - 1} bytes`],
@@ -162,13 +163,13 @@ void t.test('a file that the manifest names must be there with its size', async 
 
 void t.test('an open removes orphans of ours and nothing else', async (t) => {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const { fileNumber } = addFile(set, fileSystem, createTable(set).storeId)
   set.close()
   const kept = ['LOCK', '000050.log', 'notes.sst', '00051.sst', '000052.sst.bak', 'x.tmp']
   const orphans = ['000060.sst', '000061.sst.tmp', 'MANIFEST-000062.tmp']
   for (const name of [...kept, ...orphans]) plantFile(fileSystem, name, Buffer.from('x'))
-  VersionSet.openSync(fileSystem, directory).close()
+  openVersionSet(fileSystem, directory).close()
   const expected = [...kept, `00000${fileNumber}.sst`, 'MANIFEST-000063'].sort()
   t.same(listFiles(fileSystem), expected)
 })
@@ -184,7 +185,7 @@ void t.test('a manifest of a newer format is refused and not a byte changes', as
   plantFile(fileSystem, '000100.sst.tmp', Buffer.from('left'))
   const before = fingerprint(fileSystem)
   const operations = fileSystem.operationCount
-  const open = (): unknown => VersionSet.openSync(fileSystem, directory)
+  const open = (): unknown => openVersionSet(fileSystem, directory)
   t.throws(open, { code: 'ERR_FORMAT_VERSION', message: /MANIFEST-000005 at offset/ })
   t.equal(fingerprint(fileSystem), before)
   t.equal(fileSystem.operationCount, operations)
@@ -194,7 +195,7 @@ void t.test('an obsolete file goes when the last version that shows it is releas
   const fileSystem = newFileSystem()
   const closed: number[] = []
   const options = { onObsolete: (fileNumber: number) => closed.push(fileNumber) }
-  const set = VersionSet.openSync(fileSystem, directory, options)
+  const set = openVersionSet(fileSystem, directory, options)
   const { storeId } = createTable(set)
   const beforeFile = set.current.acquire()
   const file = addFile(set, fileSystem, storeId)
@@ -222,7 +223,7 @@ void t.test('an obsolete file goes when the last version that shows it is releas
 
 void t.test('a moved file stays, and a dropped table takes its files along', async (t) => {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const { storeId, tableId } = createTable(set)
   const file = addFile(set, fileSystem, storeId)
   const filesRemoved = [{ storeId, fileNumber: file.fileNumber }]
@@ -239,7 +240,7 @@ void t.test('a file that cannot be removed is reported and goes at the next open
   const fileSystem = new FaultyFileSystem(inner)
   const errors: unknown[] = []
   const onError = (error: unknown): unknown => errors.push(error)
-  const set = VersionSet.openSync(fileSystem, directory, { onError })
+  const set = openVersionSet(fileSystem, directory, { onError })
   const { storeId } = createTable(set)
   const file = addFile(set, inner, storeId)
   set.publishSync({ filesRemoved: [{ storeId, fileNumber: file.fileNumber }] })
@@ -249,13 +250,13 @@ void t.test('a file that cannot be removed is reported and goes at the next open
   t.equal(set.failure, undefined)
   t.same(set.removeObsoleteFiles(), [], 'not tried again')
   set.close()
-  VersionSet.openSync(inner, directory)
+  openVersionSet(inner, directory)
   t.notOk(listFiles(inner).some((name) => name.endsWith('.sst')))
 })
 
 void t.test('edits become visible in the order of the calls, publishSync among them', async (t) => {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const seen: (number | undefined)[] = []
   set.addListener((version, edit) => {
     t.equal(version, set.current)
@@ -266,7 +267,7 @@ void t.test('edits become visible in the order of the calls, publishSync among t
   t.equal(set.current.lastSequence, 0, 'nothing is visible before it is durable')
   set.publishSync({ lastSequence: 3 })
   t.same(seen, [1, 2, 3])
-  const durable = VersionSet.openSync(
+  const durable = openVersionSet(
     fileSystem.crash('dropUnsynced', () => 0),
     directory,
   )
@@ -277,12 +278,12 @@ void t.test('edits become visible in the order of the calls, publishSync among t
   await Promise.all(running)
   t.same(seen, [1, 2, 3, 4, 5, 6, 7])
   set.close()
-  t.equal(VersionSet.openSync(fileSystem, directory).current.lastSequence, 7)
+  t.equal(openVersionSet(fileSystem, directory).current.lastSequence, 7)
 })
 
 void t.test('concurrent publishes share a sync, and a listener may publish', async (t) => {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   let syncs = 0
   fileSystem.beforeOperation = ({ kind }) => {
     if (kind === 'sync') syncs++
@@ -300,12 +301,12 @@ void t.test('concurrent publishes share a sync, and a listener may publish', asy
   t.equal(set.current.lastSequence, 80)
   set.publishSync({ lastSequence: 81 })
   set.close()
-  t.equal(VersionSet.openSync(fileSystem, directory).current.lastSequence, 81)
+  t.equal(openVersionSet(fileSystem, directory).current.lastSequence, 81)
 })
 
 void t.test('a refused edit changes nothing', async (t) => {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const before = fingerprint(fileSystem)
   const bad: VersionEdit = { tablesDropped: [1] }
   t.throws(() => set.publishSync(bad), InvariantError)
@@ -319,7 +320,7 @@ void t.test('a refused edit changes nothing', async (t) => {
 void t.test('a failed sync poisons for good and is not tried again', async (t) => {
   const inner = newFileSystem()
   const fileSystem = new FaultyFileSystem(inner)
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   fileSystem.arm({ failAt: 1, errno: 'EIO', only: ({ kind }) => kind === 'sync' })
   const results = await Promise.allSettled([
     set.publish({ lastSequence: 1 }),
@@ -338,7 +339,7 @@ void t.test('a failed sync poisons for good and is not tried again', async (t) =
 
 void t.test('a closed set refuses publishes, and a publish under way still settles', async (t) => {
   const fileSystem = newFileSystem()
-  const set = VersionSet.openSync(fileSystem, directory)
+  const set = openVersionSet(fileSystem, directory)
   const running = set.publish({ lastSequence: 1 })
   set.close()
   set.close()
@@ -347,13 +348,13 @@ void t.test('a closed set refuses publishes, and a publish under way still settl
   await t.rejects(set.publish({}), { code: 'ERR_CLOSED' })
   t.throws(() => set.publishSync({}), { code: 'ERR_CLOSED' })
   t.same(set.removeObsoleteFiles(), [])
-  t.equal(VersionSet.openSync(fileSystem, directory).current.lastSequence, 1)
+  t.equal(openVersionSet(fileSystem, directory).current.lastSequence, 1)
 })
 
 void t.test('a long manifest is replaced by a fresh one', async (t) => {
   for (const mode of ['sync', 'async', 'concurrent'] as const) {
     const fileSystem = newFileSystem()
-    const set = VersionSet.openSync(fileSystem, directory, { manifestBytesMax: 2000 })
+    const set = openVersionSet(fileSystem, directory, { manifestBytesMax: 2000 })
     const names = new Set<string>()
     const running: Promise<void>[] = []
     for (let sequence = 1; sequence <= 100; sequence++) {
@@ -368,7 +369,7 @@ void t.test('a long manifest is replaced by a fresh one', async (t) => {
     t.ok(names.size > 3, `${mode}: ${names.size} manifests`)
     t.same(listFiles(fileSystem), [manifestName(fileSystem)])
     set.close()
-    t.equal(VersionSet.openSync(fileSystem, directory).current.lastSequence, 100)
+    t.equal(openVersionSet(fileSystem, directory).current.lastSequence, 100)
   }
 })
 
@@ -377,7 +378,7 @@ void t.test(
   async (t) => {
     const inner = newFileSystem()
     const fileSystem = new FaultyManifests(inner)
-    const set = VersionSet.openSync(fileSystem, directory)
+    const set = openVersionSet(fileSystem, directory)
     // As Linux does it: the failure is reported once, and a second sync of the file succeeds.
     const only = ({ kind }: { kind: string }): boolean => kind === 'sync'
     fileSystem.arm({ failAt: 1, errno: 'EIO', syncFailure: 'clean', only })
@@ -385,7 +386,7 @@ void t.test(
     set.publishSync({ lastSequence: 2 })
     await running
     const image = inner.crash('dropUnsynced', () => 0)
-    t.equal(VersionSet.openSync(image, directory).current.lastSequence, 2)
+    t.equal(openVersionSet(image, directory).current.lastSequence, 2)
     await new Promise((resolve) => setImmediate(resolve))
     t.match(set.failure, { code: 'ERR_IO' }, 'a failed sync poisons all the same')
   },

@@ -5,7 +5,6 @@ import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { fileHeaderBytes } from '../../../../src/storage/record/file-header.js'
 import { scanRecordsSync } from '../../../../src/storage/record/record-scan.js'
 import { RecordWriter } from '../../../../src/storage/record/record-writer.js'
-import type { RecoverLogOptions } from '../../../../src/storage/wal/recover-log.js'
 import {
   append,
   databaseId,
@@ -14,6 +13,7 @@ import {
   openLog,
   range,
   type Recovery,
+  type RecoveryOptions,
   readFiles,
   recover,
   withFiles,
@@ -70,7 +70,7 @@ function refuses(
   file: string,
   what: string,
   offset?: number,
-  options: Partial<RecoverLogOptions> = {},
+  options: RecoveryOptions = {},
 ): void {
   const fs = withFiles(files)
   let applied = 0

@@ -6,9 +6,11 @@ import type { FileSystem } from '../../../../src/storage/fs/types.js'
 import type { LogOptions } from '../../../../src/storage/wal/log-options.js'
 import { Log } from '../../../../src/storage/wal/log.js'
 import {
-  recoverLog,
+  inspectLog,
+  replayLog,
+  type InspectLogOptions,
+  type OnMutation,
   type RecoveredLog,
-  type RecoverLogOptions,
 } from '../../../../src/storage/wal/recover-log.js'
 
 export const directory = '/db'
@@ -44,19 +46,20 @@ export interface Recovery {
   readonly sequences: number[]
 }
 
-export function recover(
-  fileSystem: FileSystem,
-  options: Partial<RecoverLogOptions> = {},
-): Recovery {
+/** The options of a recovery, and the receiver of its mutations. */
+export type RecoveryOptions = Partial<InspectLogOptions> & { readonly onMutation?: OnMutation }
+
+export function recover(fileSystem: FileSystem, options: RecoveryOptions = {}): Recovery {
   const sequences: number[] = []
-  const recovered = recoverLog({
+  const inspected = inspectLog({
     fileSystem,
     directory,
     databaseId,
     fileNumberFloor: 0,
-    onMutation: (source, start, end) => sequences.push(sequenceOf(source, start, end)),
     ...options,
   })
+  const note: OnMutation = (source, start, end) => sequences.push(sequenceOf(source, start, end))
+  const recovered = replayLog(inspected, options.onMutation ?? note)
   return { recovered, sequences }
 }
 

@@ -9,7 +9,7 @@ import { SimulatedDisk } from '../../../../doubles/simulated-disk.js'
 import type { LeveledTables, Store } from '../../../../../src/storage/store/store.js'
 import type { FileMetadata } from '../../../../../src/storage/version/file-metadata.js'
 import { formatFileName } from '../../../../../src/storage/version/file-names.js'
-import { VersionSet } from '../../../../../src/storage/version/version-set.js'
+import { openVersionSet } from '../../../../doubles/version-set.js'
 
 const storeId = 8
 
@@ -39,7 +39,7 @@ async function make(installTables: (levels: LeveledTables) => void) {
   fileSystem.makeDirectorySync('/db')
   const warnings: unknown[] = []
   const poisoned: CellarError[] = []
-  const versions = VersionSet.openSync(fileSystem, '/db', {
+  const versions = openVersionSet(fileSystem, '/db', {
     onError: (error) => warnings.push(error),
     onFailure: (failure) => poisoned.push(failure),
   })
