@@ -6,23 +6,10 @@
  */
 import { quietly } from './quietly.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import { systemCode } from './errors.js'
+import { refusesLinks } from './errors.js'
 import type { File, FileSystem } from './types.js'
 
 const chunkBytes = 1024 * 1024
-
-/**
- * Codes with which systems refuse a hard link: not supported here, or too many links to this file.
- */
-const withoutLinks: ReadonlySet<string | undefined> = new Set([
-  'EACCES',
-  'EMLINK',
-  'ENOSYS',
-  'ENOTSUP',
-  'EOPNOTSUPP',
-  'EPERM',
-  'EXDEV',
-])
 
 /**
  * Links `to` to the file at `from`, or copies the file. The bytes of a copy are durable; those of a
@@ -39,7 +26,7 @@ export async function linkOrCopy(
     fileSystem.linkSync(from, to)
     return 'link'
   } catch (error) {
-    const refused = error instanceof CellarError && withoutLinks.has(systemCode(error.cause))
+    const refused = error instanceof CellarError && refusesLinks(error.cause)
     if (!refused) throw error
   }
   await copyFile(fileSystem, from, to, check)

@@ -51,6 +51,24 @@ export function systemCode(cause: unknown): string | undefined {
   return namesByNumber.get(-cause.errno) ?? code
 }
 
+/**
+ * Codes with which systems refuse a hard link: not supported here, or too many links to this file.
+ */
+const withoutLinks: ReadonlySet<string | undefined> = new Set([
+  'EACCES',
+  'EMLINK',
+  'ENOSYS',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'EPERM',
+  'EXDEV',
+])
+
+/** Whether the error is the refusal of a hard link, where a copy may serve. */
+export function refusesLinks(cause: unknown): boolean {
+  return withoutLinks.has(systemCode(cause))
+}
+
 /** Codes of systems that have no memory or no descriptor for a call. */
 const shortages: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'ENOMEM'])
 

@@ -17,7 +17,7 @@
  */
 import * as nodeFs from 'node:fs'
 import { join } from 'node:path'
-import { systemCode } from './errors.js'
+import { refusesLinks, systemCode } from './errors.js'
 import { parseOwner, readText, readTextOrThrow, type LockOwner } from './lock-owner.js'
 
 /** Name of the file that says who holds a directory. */
@@ -30,16 +30,6 @@ const attemptsMax = 20
 /** How often an incomplete file is read, and the pause between two reads. */
 const readAttemptsMax = 5
 const readPauseMilliseconds = 10
-
-/** Codes with which systems refuse a hard link. */
-const withoutLinks: ReadonlySet<string | undefined> = new Set([
-  'EACCES',
-  'EMLINK',
-  'ENOSYS',
-  'ENOTSUP',
-  'EOPNOTSUPP',
-  'EPERM',
-])
 
 /** A file that describes an owner, as it was read. */
 export interface LockEntry {
@@ -205,7 +195,7 @@ function publish(draft: string, to: string): boolean {
     const code = systemCode(error)
     // A network file system may have linked, lost the answer and repeated the request.
     if (code === 'EEXIST') return lookAt(to)?.inode === lookAt(draft)?.inode
-    if (!withoutLinks.has(code)) throw error
+    if (!refusesLinks(error)) throw error
   }
   try {
     nodeFs.copyFileSync(draft, to, nodeFs.constants.COPYFILE_EXCL)

@@ -189,18 +189,6 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Stored bytes of the blocks from the one with `start` up to, excluding, the one with `end`: the
-   * size of [start, end) with the accuracy of a block. Without `start` from the first, without
-   * `end` to the last.
-   */
-  approximateBytes(start?: Uint8Array, end?: Uint8Array): number {
-    const { index } = this
-    const from = start === undefined ? 0 : index.find(start, start.length)
-    const to = end === undefined ? index.blockCount : index.find(end, end.length)
-    return Math.max(0, index.offsets[to] - index.offsets[from])
-  }
-
-  /**
    * Reads the whole file again, bypassing the cache, and checks all checksums, the order of keys
    * and separators and all counts. Throws `ERR_CORRUPTION` at the first contradiction, and
    * `ERR_CLOSED` if the reader is closed between two steps. Yields after each block, so that

@@ -9,6 +9,7 @@
 import { InvariantError } from '../../base/assert.js'
 import { count, freeObject, listOf, name, optional, record, type RecordOf } from './json-fields.js'
 
+/** One column family. Immutable. */
 const familyFields = {
   /** Identifier of the store, from 1. */
   storeId: count(1),
@@ -17,9 +18,6 @@ const familyFields = {
   /** Options of the family, as a JSON object that this layer does not read. */
   options: freeObject,
 }
-
-/** One column family. Immutable. */
-export interface FamilyDefinition extends RecordOf<typeof familyFields> {}
 
 const originFields = {
   /** Name of the table of which the snapshot was taken. */

@@ -21,19 +21,15 @@ import {
   type RecordOf,
 } from './json-fields.js'
 
+/** A file that is removed from a store. */
 const fileNumberFields = { storeId: count(1), fileNumber: count(1) }
 
-/** A file that is removed from a store. */
-export interface StoreFileNumber extends RecordOf<typeof fileNumberFields> {}
-
+/** The flushed sequence of a store. */
 const sequenceFields = {
   storeId: count(1),
   /** Every mutation of the store up to and including this sequence is in SSTables. */
   sequence: count(),
 }
-
-/** The flushed sequence of a store. */
-export interface StoreSequence extends RecordOf<typeof sequenceFields> {}
 
 const changes = {
   /** New tables with all their families. */

@@ -38,9 +38,6 @@ const verifyOptions = declareOptions('a verification', {
 /** Options of a verification. */
 export interface VerifyOptions extends OptionsOf<typeof verifyOptions> {}
 
-/** The options as they are read. */
-export type VerifySettings = ReturnType<typeof verifyOptions.read>
-
 /** See the file header; errors as `Database.verify`. */
 export async function verifyDatabase(
   directory: string,

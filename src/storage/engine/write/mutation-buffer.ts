@@ -116,11 +116,6 @@ export class MutationBuffer {
     this.length = at
   }
 
-  /** Number of entries in the open mutation. */
-  get openEntryCount(): number {
-    return this.entryCount - this.entryCountBefore
-  }
-
   /**
    * Ends the open mutation. Throws `ERR_TOO_LARGE` if it is too long for the log; it stays open
    * then.
