@@ -12,6 +12,7 @@ import type { Catalog } from './catalog/catalog.js'
 import type { EventSource, Raise } from './events.js'
 import { OperationTimes, TimedOperation, type TableTimes } from './write/operation-times.js'
 import type { Pressure } from './write/write-pacer.js'
+import type { FlushProgress } from './background/flush-jobs.js'
 
 /** A flush or compaction that runs. */
 export interface RunningJob extends EventSource {
@@ -27,9 +28,7 @@ export interface RunningJob extends EventSource {
 
 /** The parts of an engine that know the running jobs. */
 interface JobSources {
-  readonly flusher: {
-    readonly writing: readonly { store: Store; bytesDone: number; bytesTotal: number }[]
-  }
+  readonly flusher: { readonly jobs: { readonly progress: readonly FlushProgress[] } }
   readonly compactor: {
     readonly running: readonly { store: Store; progress: CompactionProgress; startedAt: number }[]
   }
@@ -160,7 +159,7 @@ export class Reports {
   /** The flushes and compactions that run now. */
   runningJobs({ flusher, compactor }: JobSources): RunningJob[] {
     const now = performance.now()
-    const flushes = flusher.writing.map(({ store, bytesDone, bytesTotal }): RunningJob => {
+    const flushes = flusher.jobs.progress.map(({ store, bytesDone, bytesTotal }): RunningJob => {
       const milliseconds = now - (this.flushStarts.get(store) ?? now)
       const source = sourceOf(this.placeOf(store))
       return { kind: 'flush', ...source, bytesDone, bytesTotal, milliseconds }

@@ -159,7 +159,7 @@ export class Background {
   private shareProcessors(): void {
     const { budget, pacer } = this.parts
     const isShort = budget.bytesUsed > budget.bytesMax * yieldingPart
-    this.compactor.yieldToFlushes(isShort && this.flusher.isWriting && !pacer.isPacing)
+    this.compactor.yieldToFlushes(isShort && this.flusher.jobs.isWriting && !pacer.isPacing)
   }
 
   private flushFailed(store: Store, error: unknown): void {

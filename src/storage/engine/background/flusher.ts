@@ -14,25 +14,16 @@
 import { assert } from '../../../base/assert.js'
 import { CellarError, ErrorCode } from '../../../base/errors.js'
 import { attemptsMax, runInSlices, runToEnd, WorkerDied } from '../../job/threads/executor.js'
-import {
-  addDrops,
-  JobCancelled,
-  JobControl,
-  noDrops,
-  type FlushJob,
-  type JobResult,
-} from '../../job/job.js'
-import type { FrozenEntries } from '../../memtable/frozen-entries.js'
-import { formatOfFamily } from '../../store/family-settings.js'
+import { addDrops, JobCancelled, noDrops, type FlushJob, type JobResult } from '../../job/job.js'
 import type { FlushMember, FlushUnit } from '../../store/flush-unit.js'
 import type { Store } from '../../store/store.js'
 import type { Version } from '../../version/version.js'
 import type { OpenedParts } from '../engine.js'
 import type { FlushEdits, FlushOutput } from './flush-edits.js'
+import { FlushJobs } from './flush-jobs.js'
 import type { HookedJob, JobHooks } from './job-hooks.js'
 import type { JobRunner } from './job-runner.js'
 import type { Publisher } from './publisher.js'
-import { Ticker } from './ticker.js'
 
 /** The files of one memtable before the edit. */
 interface Output extends FlushOutput {
@@ -40,13 +31,6 @@ interface Output extends FlushOutput {
   readonly hooked: HookedJob
   /** How often hooks were asked about the memtable. */
   readonly round: number
-}
-
-/** How far a flush has come. */
-export interface FlushProgress {
-  readonly store: Store
-  readonly bytesDone: number
-  readonly bytesTotal: number
 }
 
 /** Receives the ends of flushes. */
@@ -80,6 +64,7 @@ export class Flusher {
   entriesDropped = 0
   bytesWritten = 0
   readonly dropped = noDrops()
+  readonly jobs: FlushJobs
   private readonly parts: FlusherParts
   private readonly hooks: JobHooks
   private readonly edits: FlushEdits
@@ -88,19 +73,17 @@ export class Flusher {
   private readonly running = new Map<FlushUnit, Promise<void>>()
   /** Stores with a running background flush. */
   private readonly scheduled = new Set<Store>()
-  /** The running jobs. That of a unit that was taken over may end after the next ones begin. */
-  private readonly jobs = new Set<{ readonly member: FlushMember; readonly control: JobControl }>()
   /**
    * Units whose observers are being asked, or that `flushSync` is flushing further up the stack.
    */
   private readonly entered = new Set<FlushUnit>()
-  private readonly ticker = new Ticker(() => this.tick())
 
   constructor(parts: FlusherParts, edits: FlushEdits, watcher: FlushWatcher) {
     this.parts = parts
     this.hooks = parts.hooks
     this.edits = edits
     this.watcher = watcher
+    this.jobs = new FlushJobs(parts, () => watcher.jobsChanged())
   }
 
   /** Number of stores with a running flush. */
@@ -108,11 +91,6 @@ export class Flusher {
     const stores = new Set<Store>()
     for (const unit of this.running.keys()) for (const { store } of unit.members) stores.add(store)
     return stores.size
-  }
-
-  /** Whether a job writes the files of a memtable. */
-  get isWriting(): boolean {
-    return this.jobs.size > 0
   }
 
   /** Starts flushing a store's frozen memtables in the background, unless that is running. */
@@ -144,8 +122,7 @@ export class Flusher {
 
   /** Cancels running flushes and waits until they have ended. */
   async stop(): Promise<void> {
-    this.ticker.stop()
-    for (const { control } of this.jobs) control.cancel()
+    this.jobs.stop()
     await Promise.allSettled(this.running.values())
   }
 
@@ -192,21 +169,6 @@ export class Flusher {
   /** Whether the store exists. False if an edit that drops it is being published. */
   private isWanted(store: Store): boolean {
     return !store.dropped && this.parts.versions.hasStore(store.storeId)
-  }
-
-  /** The running flushes, with their progress in bytes of memory. */
-  get writing(): readonly FlushProgress[] {
-    return Array.from(this.jobs, ({ member: { store, slot }, control }) => {
-      const bytesTotal = slot.memtable.bytesUsed
-      return { store, bytesDone: Math.round(control.progress * bytesTotal), bytesTotal }
-    })
-  }
-
-  private tick(): boolean {
-    for (const { store, bytesDone, bytesTotal } of this.writing) {
-      this.parts.reports.flushMoved(store, bytesDone, bytesTotal)
-    }
-    return this.jobs.size > 0
   }
 
   private retryLater(store: Store): void {
@@ -295,9 +257,9 @@ export class Flusher {
         return this.hooks.start(store, 'flush', false, round, sequenceKept)
       })
       if (!unit.isPending) return undefined
-      const job = this.makeJob(store, entries, hooked)
+      const job = this.jobs.make(store, entries, hooked)
       try {
-        const result = await this.run({ store, slot }, job)
+        const result = await this.jobs.run({ store, slot }, job)
         return { store, slot, job, hooked, result, round, sequenceSame: sequenceSame(job, result) }
       } catch (error) {
         runner.end(job, true)
@@ -308,25 +270,6 @@ export class Flusher {
         runner.discard(job)
         if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error
       }
-    }
-  }
-
-  private async run(member: FlushMember, job: FlushJob): Promise<JobResult> {
-    const { reports, runner } = this.parts
-    const { store, slot } = member
-    const control = new JobControl()
-    const running = { member, control }
-    this.jobs.add(running)
-    reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
-    this.ticker.start()
-    slot.startJob()
-    this.watcher.jobsChanged()
-    try {
-      return await reports.traceJob(store, 'flush', () => runner.executor.run(job, control))
-    } finally {
-      slot.endJob()
-      this.jobs.delete(running)
-      this.watcher.jobsChanged()
     }
   }
 
@@ -353,9 +296,7 @@ export class Flusher {
       this.parts.publisher.publishSync({})
       return true
     }
-    for (const { member, control } of this.jobs) {
-      if (unit.members.some(({ slot }) => slot === member.slot)) control.cancel()
-    }
+    this.jobs.cancel(unit)
     this.ask(unit, () => this.writeSync(unit))
     return true
   }
@@ -369,7 +310,7 @@ export class Flusher {
         const entries = runToEnd(slot.memtable.exportSlices())
         const sequenceKept = slot.readPointNewest
         const hooked = hooks.start(store, 'flush', false, 1, sequenceKept)
-        const job = this.makeJob(store, entries, hooked)
+        const job = this.jobs.make(store, entries, hooked)
         try {
           const result = runner.runSync(job)
           const same = sequenceSame(job, result)
@@ -388,29 +329,6 @@ export class Flusher {
         runner.end(job)
         if (!named) runner.discard(job)
       }
-    }
-  }
-
-  private makeJob(
-    store: Store,
-    entries: FrozenEntries,
-    { job, plan, retention, sequenceKept }: HookedJob,
-  ): FlushJob {
-    const { readers, runner } = this.parts
-    const format = formatOfFamily(store.settings)
-    const separates = format.inlineBytesMax < Infinity
-    return {
-      ...runner.common,
-      kind: 'flush',
-      fileNumber: runner.allocate(1)[0],
-      valueFileNumbers: separates ? runner.allocateValueFiles(entries.arenaBytes) : [],
-      entries,
-      format,
-      retention,
-      sequenceKept,
-      now: job.now,
-      hooks: plan,
-      segments: store.settings.blockCache ? readers.cache.borrowSegments(entries.arenaBytes) : [],
     }
   }
 
