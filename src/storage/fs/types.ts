@@ -35,7 +35,7 @@ export interface File {
   sizeSync(): number
   /** Shortens the file, or extends it with zeros. */
   truncateSync(length: number): void
-  /** Closes the descriptor. Calling it again does nothing. */
+  /** Closes the file. Asynchronous calls in progress finish. Calling it again does nothing. */
   closeSync(): void
 }
 

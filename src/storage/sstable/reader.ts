@@ -6,8 +6,7 @@
  * before memory is allocated for them.
  *
  * Ownership: the reader owns its file. Blocks are immutable while they are held. After `closeSync`
- * all calls that need the file throw `ERR_CLOSED`. The file itself is closed when the asynchronous
- * reads in progress have settled.
+ * all calls that need the file throw `ERR_CLOSED`. Asynchronous reads in progress may finish.
  */
 import { quietly } from '../fs/quietly.js'
 import { assert } from '../../base/assert.js'
@@ -95,7 +94,6 @@ export class SsTableReader implements BlockSource {
   private readonly filter: Filter | undefined
   private readonly meta: SsTableMeta
   private readonly loads = new Map<number, PendingLoad>()
-  private readsUnderWay = 0
   /** End of the last asynchronous load; `loadRun`: number of consecutive loads before it. */
   private loadEnd = -1
   private loadRun = 0
@@ -222,7 +220,7 @@ export class SsTableReader implements BlockSource {
     if (this.lent !== undefined) this.cache.endLoan(this.lent)
     for (const block of this.blocks) if (block !== undefined) this.cache.remove(block)
     this.lent = undefined
-    if (this.readsUnderWay === 0) quietly(() => this.file.closeSync())
+    quietly(() => this.file.closeSync())
   }
 
   /** Throws `ERR_CLOSED` if the reader is closed. */
@@ -369,14 +367,7 @@ export class SsTableReader implements BlockSource {
     const start = this.index.offsets[from]
     const length = this.index.offsets[to] - start
     const stored = this.cache.memory.take(length)
-    let found: number
-    this.readsUnderWay++
-    try {
-      found = await this.file.read(stored, 0, length, start)
-    } finally {
-      this.readsUnderWay--
-      if (this.closed && this.readsUnderWay === 0) quietly(() => this.file.closeSync())
-    }
+    const found = await this.file.read(stored, 0, length, start)
     this.throwIfClosed()
     if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)
     if (this.isInput(from, to)) {

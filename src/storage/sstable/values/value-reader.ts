@@ -50,7 +50,6 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   private readonly counters: ReadCounters
   private readonly ahead: ValueAhead
   private readonly loads = new Map<number, Load>()
-  private readsUnderWay = 0
   private closed = false
 
   private constructor(
@@ -156,25 +155,18 @@ export class ValueFileReader implements BlockLoader, SectionFile {
       throw damaged(this, offset, `values of ${dataBytes} bytes`, `${offset} bytes`)
   }
 
-  /** Closes the file, once reads in progress have settled. */
+  /** Closes the file. Reads in progress may finish. */
   closeSync(): void {
     if (this.closed) return
     this.closed = true
     this.ahead.forget(this)
-    if (this.readsUnderWay === 0) quietly(() => this.file.closeSync())
+    quietly(() => this.file.closeSync())
   }
 
   private async load(offset: number, load: Load): Promise<void> {
     const { storedBytes } = load
     const stored = Buffer.allocUnsafeSlow(this.bytesToRead(offset, storedBytes))
-    let found: number
-    this.readsUnderWay++
-    try {
-      found = await this.file.read(stored, 0, stored.length, offset)
-    } finally {
-      this.readsUnderWay--
-      if (this.closed && this.readsUnderWay === 0) quietly(() => this.file.closeSync())
-    }
+    const found = await this.file.read(stored, 0, stored.length, offset)
     this.throwIfClosed()
     load.content = this.decode(this.takeRead(offset, stored, found, storedBytes), offset)
   }
