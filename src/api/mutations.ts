@@ -367,19 +367,16 @@ export type CheckAction =
       readonly mutations: readonly Mutation[]
     }
 
-/** The names of a {@link CheckedAction}. */
+/** The declaration of {@link CheckedAction}. */
 export const checkedActionOptions = declareOptions('a checkAndMutate', {
+  /** The condition. */
   check: required(unchecked<Check>()),
+  /** Applied if the condition holds. */
   action: required(unchecked<CheckAction>()),
 })
 
 /** A check, and the action that depends on it. */
-export interface CheckedAction {
-  /** The condition. */
-  readonly check: Check
-  /** Applied if the condition holds. */
-  readonly action: CheckAction
-}
+export interface CheckedAction extends OptionsOf<typeof checkedActionOptions> {}
 
 /** The outcome of a checkAndMutate. */
 export interface CheckAndMutateResult {
