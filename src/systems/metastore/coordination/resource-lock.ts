@@ -7,6 +7,7 @@
  * a check with `expected: { creationSequence }` beside the writes. The lock's own writes carry the
  * same expectation, because versions restart with every holder.
  */
+import { CallOrder } from '../../../comfort/call-order.js'
 import { after } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { asMetadataError, hasCode, metadataError } from '../metadata/errors.js'
@@ -54,8 +55,7 @@ export class ResourceLock<T> {
   /** Whether another attempt to revalidate is scheduled. */
   #isRetrying = false
   #resolveExpired!: () => void
-  /** The last operation; the operations of a lock are serialized. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #order = new CallOrder()
 
   /** Made by `LockManager.acquireLock`. */
   constructor(path: string, value: T, parts: LockParts<T>) {
@@ -93,7 +93,7 @@ export class ResourceLock<T> {
 
   /** `ERR_METADATA_LOCK_BUSY`. Called once, by the manager. */
   acquire(): Promise<void> {
-    return this.#run(async () => {
+    return this.#order.run(async () => {
       try {
         await this.#claim(this.#content)
       } catch (error) {
@@ -110,7 +110,7 @@ export class ResourceLock<T> {
    */
   async updateValue(value: T): Promise<void> {
     const content = this.#contentOf(value)
-    return this.#run(async () => {
+    return this.#order.run(async () => {
       if (this.#state !== 'Valid') this.#refuse('is not valid')
       if (this.isSuspect) this.#refuse('is in doubt')
       try {
@@ -125,7 +125,7 @@ export class ResourceLock<T> {
 
   /** Releases the lock. Does nothing if it has ended. */
   release(): Promise<void> {
-    return this.#run(async () => {
+    return this.#order.run(async () => {
       if (this.#state === 'Released') return
       this.#state = 'Releasing'
       try {
@@ -146,7 +146,7 @@ export class ResourceLock<T> {
    * another owner holds it. Retries after other errors.
    */
   revalidate(): Promise<void> {
-    return this.#run(async () => {
+    return this.#order.run(async () => {
       if (this.#state !== 'Valid') return
       try {
         await this.#record.confirm(() => this.#claimOrEnd(this.#content))
@@ -189,12 +189,6 @@ export class ResourceLock<T> {
 
   #refuse(why: string): never {
     throw metadataError('illegalState', `the lock ${this.path} ${why}`)
-  }
-
-  #run<R>(operation: () => Promise<R>): Promise<R> {
-    const result = this.#last.then(operation, operation)
-    this.#last = result.catch(() => undefined)
-    return result
   }
 
   #contentOf(value: T): Content<T> {

@@ -7,6 +7,7 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import { assert, checkArray, checkObject, checkText, GroupQueue } from '../../../api/index.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import { repositoryError } from '../errors.js'
 import type { RejectedDocument, SearchBackend, SearchChanges } from '../../search/search-backend.js'
 import { errorOf } from '../thrown.js'
@@ -40,8 +41,7 @@ export class IndexWriter {
     },
     write: (group) => this.#send(group),
   })
-  /** The completion of the last call to the server. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #calls = new CallOrder()
   #sent = 0
   #committed = 0
   #timer: NodeJS.Timeout | undefined
@@ -103,9 +103,7 @@ export class IndexWriter {
   }
 
   #call<T>(work: () => Promise<T>): Promise<T> {
-    const called = this.#last.then(() => this.#retried(work))
-    this.#last = called.catch(() => undefined)
-    return called
+    return this.#calls.run(() => this.#retried(work))
   }
 
   async #retried<T>(work: () => Promise<T>): Promise<T> {

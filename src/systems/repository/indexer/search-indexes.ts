@@ -3,6 +3,7 @@
  * between open and close.
  */
 import { checkMethods, requireCapability } from '../../../api/index.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import { invalidArgument, repositoryError } from '../errors.js'
 import type { RepositoryManager } from '../manager/repository-manager.js'
 import { errorOf } from '../thrown.js'
@@ -44,8 +45,8 @@ export class SearchIndexes {
   readonly #failures = new Map<string, Error>()
   readonly #configurations: Map<string, IndexConfiguration>
   readonly #stopObserving: () => void
-  /** The completion of the last change of a definition. */
-  #last: Promise<unknown> = Promise.resolve()
+  /** The changes of definitions. */
+  readonly #order = new CallOrder()
   #isClosed = false
   #closing: Promise<void> | undefined
 
@@ -209,7 +210,7 @@ export class SearchIndexes {
    * the indexes are opened again.
    */
   close(): Promise<void> {
-    this.#closing ??= this.#inTurn(async () => {
+    this.#closing ??= this.#order.run(async () => {
       this.#isClosed = true
       this.#stopObserving()
       for (const name of [...this.#running.keys()]) await this.#stop(name)
@@ -223,17 +224,10 @@ export class SearchIndexes {
   }
 
   #change<T>(work: () => Promise<T>): Promise<T> {
-    return this.#inTurn(() => {
+    return this.#order.run(() => {
       this.#checkOpen()
       return work()
     })
-  }
-
-  /** Runs work after all that was asked for before. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work)
-    this.#last = done.catch(() => undefined)
-    return done
   }
 
   /** Checks a configuration and returns its stored form; undefined if none is given. */
@@ -372,7 +366,7 @@ export class SearchIndexes {
   }
 
   #tableDropped(repository: string, table: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#order.run(async () => {
       for (const index of this.running) {
         if (index.repository === repository) await index.removeTable(table)
       }
@@ -380,7 +374,7 @@ export class SearchIndexes {
   }
 
   #repositoryDeleted(repository: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#order.run(async () => {
       if (this.#isClosed) return
       for (const name of await this.#definitions.names()) {
         const definition = await this.#definitions.get(name).catch((error: unknown) => {

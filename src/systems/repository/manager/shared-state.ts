@@ -6,6 +6,7 @@
  * for all before its rows are removed.
  */
 import type { Database } from '../../../api/index.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import { FieldIndexes } from '../fields/field-indexes.js'
 import { UniqueClaims } from '../records/unique/unique-claims.js'
 import { CommitGate } from '../records/writes/commit-gate.js'
@@ -39,7 +40,7 @@ export class SharedState {
   readonly fieldIndexes = new FieldIndexes()
   readonly schemaListeners = new Set<SchemaListener>()
   readonly #followers = new Set<ModelFollower>()
-  #drops: Promise<void> = Promise.resolve()
+  readonly #drops = new CallOrder()
 
   /** The state that all managers share. */
   static of(database: Database, tablePrefix: string): SharedState {
@@ -63,8 +64,6 @@ export class SharedState {
 
   /** Runs one drop after the other: concurrent drops could work on the same tables. */
   drop(work: () => Promise<void>): Promise<void> {
-    const ended = this.#drops.then(work)
-    this.#drops = ended.catch(() => undefined)
-    return ended
+    return this.#drops.run(work)
   }
 }

@@ -8,6 +8,7 @@
  *   before the end mark is an error.
  */
 import type { CellarError } from '../../../../api/index.js'
+import { CallOrder } from '../../../../comfort/call-order.js'
 import { endKey, ledgerIdOf } from './ledger-key.js'
 import { LedgerErrorCode, metaStoreError, isOneOf } from '../../errors.js'
 import type { MetastoreCursor, MetastoreItem, MetastoreScannableTable } from '../types.js'
@@ -36,8 +37,8 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
   #highest = -1n
   #isComplete = false
   #failure: CellarError | undefined = undefined
-  /** The last call: a call that began during another would replace its page. */
-  #last: Promise<unknown> = Promise.resolve()
+  /** A call that began during another would replace its page. */
+  readonly #order = new CallOrder()
 
   /** Lists the current snapshot, in ranges of up to `pageSize`. */
   constructor(table: MetastoreScannableTable, pageSize: number) {
@@ -52,7 +53,7 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
 
   /** Whether there is another range. `ERR_LEDGER_META_STORE` if the listing failed. */
   hasNext(): Promise<boolean> {
-    return this.#inTurn(() => this.#hasNext())
+    return this.#order.run(() => this.#hasNext())
   }
 
   async #hasNext(): Promise<boolean> {
@@ -73,18 +74,12 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
 
   /** The next range; undefined after the last. Fails as {@link hasNext} does. */
   next(): Promise<LedgerIdRange | undefined> {
-    return this.#inTurn(async () => {
+    return this.#order.run(async () => {
       if (!(await this.#hasNext())) return undefined
       const ids = this.#page
       this.#page = []
       return { ids, start: ids[0], end: ids[ids.length - 1] }
     })
-  }
-
-  #inTurn<T>(call: () => Promise<T>): Promise<T> {
-    const run = this.#last.then(call)
-    this.#last = run.catch(() => undefined)
-    return run
   }
 
   /**

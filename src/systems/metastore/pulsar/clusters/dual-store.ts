@@ -2,6 +2,7 @@
  * A handle that follows a migration: uses the source until the migration is completed, then the
  * target.
  */
+import { CallOrder } from '../../../../comfort/call-order.js'
 import { after, systemClock } from '../../kernel/backoff.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkCachingStore, checkFunction } from '../../metadata/arguments.js'
@@ -37,7 +38,8 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
   /** Path of the participant's record; no migration copies while the record exists. */
   #participant: string | undefined = undefined
   readonly #writes = new Set<Promise<unknown>>()
-  #following: Promise<void> = Promise.resolve()
+  /** Two steps at once would write two records. */
+  readonly #steps = new CallOrder()
   #isClosed = false
 
   private constructor(source: CachingStore, openTarget: OpenTarget, onError: ListenerErrorHandler) {
@@ -72,7 +74,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     checkFunction(onListenerError, 'onListenerError')
     const store = new DualMetadataStore(source, openTarget, onListenerError)
     try {
-      await store.#inTurn(() => store.#step())
+      await store.#steps.run(() => store.#step())
     } catch (error) {
       await store.#stop()
       await store.#leave().catch(() => undefined)
@@ -100,14 +102,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     this.#isClosed = true
     for (const stop of this.#stopListening) stop()
     this.#detach()
-    await this.#following
-  }
-
-  /** Runs work after the steps before it: two steps at once would write two records. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#following.then(work)
-    this.#following = done.catch(() => undefined)
-    return done
+    await this.#steps.run(() => undefined)
   }
 
   get #isMoving(): boolean {
@@ -128,7 +123,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
 
   /** Reads the state of the migration and acts on it. */
   #follow(): void {
-    void this.#inTurn(async () => {
+    void this.#steps.run(async () => {
       while (!this.#isClosed) {
         try {
           return await this.#step()
