@@ -1,4 +1,6 @@
 /**
+ * Queues: of groups, and of tasks by key.
+ *
  * The queue of a group commit: while a group of items is being written, further items wait, and the
  * next group takes as many of them as it may. A write and its sync are therefore shared by all
  * callers that wait, and a single item waits for nothing.
@@ -54,5 +56,22 @@ export class GroupQueue<T> {
       await this.work.write(isAll ? queue : queue.slice(0, count))
     }
     this.running = undefined
+  }
+}
+
+/** Runs tasks of the same key one at a time, in order, and tasks of different keys concurrently. */
+export class KeyedQueue {
+  private readonly last = new Map<string, Promise<unknown>>()
+
+  /** Settles as `task` does. A task that waits for a later task of its own key deadlocks. */
+  run<T>(key: string, task: () => Promise<T>): Promise<T> {
+    const before = this.last.get(key)
+    const result = before === undefined ? task() : before.then(task, task)
+    this.last.set(key, result)
+    const forget = (): void => {
+      if (this.last.get(key) === result) this.last.delete(key)
+    }
+    result.then(forget, forget)
+    return result
   }
 }

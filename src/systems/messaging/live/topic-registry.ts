@@ -5,8 +5,7 @@
  * serialized. A change by another program is therefore detected instead of overwritten.
  */
 import { MessageWriter } from './message-writer.js'
-import { CellarError } from '../../../api/index.js'
-import type { Database, Table } from '../../../api/index.js'
+import { CellarError, KeyedQueue, type Database, type Table } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import type { MessagingSettings } from '../options.js'
 import {
@@ -49,7 +48,7 @@ export class TopicRegistry {
   readonly #settings: MessagingSettings
   readonly #lastTimestamp: () => number
   readonly #topics = new Map<string, TopicState>()
-  readonly #changes = new Map<string, Promise<unknown>>()
+  readonly #changes = new KeyedQueue()
   #all: readonly TopicState[] | undefined
 
   constructor(
@@ -176,19 +175,8 @@ export class TopicRegistry {
   }
 
   /** Serializes the changes of one topic. */
-  async #change(
-    id: TopicId,
-    work: (topic: TopicState | undefined) => Promise<void>,
-  ): Promise<void> {
+  #change(id: TopicId, work: (topic: TopicState | undefined) => Promise<void>): Promise<void> {
     const name = `${id.namespace}:${id.topic}`
-    const before = this.#changes.get(name) ?? Promise.resolve()
-    const own = before.then(() => work(this.#topics.get(name)))
-    const settled = own.catch(() => undefined)
-    this.#changes.set(name, settled)
-    try {
-      await own
-    } finally {
-      if (this.#changes.get(name) === settled) this.#changes.delete(name)
-    }
+    return this.#changes.run(name, () => work(this.#topics.get(name)))
   }
 }

@@ -19,6 +19,7 @@ import {
   checkMethods,
   declareOptions,
   implementation,
+  KeyedQueue,
   number,
   required,
   type OptionsOf,
@@ -27,7 +28,6 @@ import { Version } from '../bookkeeper/tables/version.js'
 import { HedwigErrorCode, codeOf, failed } from '../errors.js'
 import { isSameHub } from './hub-info.js'
 import type { HubRegistration, HubRegistry } from './hub-registry.js'
-import { KeyedQueue } from '../kernel/keyed-queue.js'
 import type { HubInfoData } from './records.js'
 import { topicKey, topicOfKey, type TopicName } from './topic-key.js'
 import type { TopicOwnershipManager } from './topic-records.js'

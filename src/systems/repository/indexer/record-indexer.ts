@@ -4,7 +4,7 @@
  * A document depends on the state of its record alone, never on the content of an event. An event
  * only selects the documents that have to be built again. So events may be repeated or late.
  */
-import { assert } from '../../../api/index.js'
+import { assert, KeyedQueue } from '../../../api/index.js'
 import type { StoredEvent } from '../records/writes/commit.js'
 import type { StoredRecord } from '../records/record.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -47,8 +47,7 @@ interface Building {
 /** Keeps the documents of records up to date. Updates of one record are serialized. */
 export class RecordIndexer {
   readonly #context: IndexContext
-  /** The last update of each record with an update in progress. */
-  readonly #updates = new Map<string, Promise<unknown>>()
+  readonly #updates = new KeyedQueue()
   readonly #building = new Set<Building>()
   #gate: Promise<unknown> | undefined
 
@@ -84,15 +83,7 @@ export class RecordIndexer {
    * exist.
    */
   update(place: Place, scope: UpdateScope): Promise<StoredRecord | undefined> {
-    const key = placeKey(place)
-    const before = this.#updates.get(key) ?? Promise.resolve()
-    const updated = before.then(() => this.#updateTracked(place, scope))
-    const settled = updated.catch(() => undefined)
-    this.#updates.set(key, settled)
-    void settled.then(() => {
-      if (this.#updates.get(key) === settled) this.#updates.delete(key)
-    })
-    return updated
+    return this.#updates.run(placeKey(place), () => this.#updateTracked(place, scope))
   }
 
   /** Resolves when the updates that are in progress have ended. */

@@ -5,12 +5,11 @@
  * A new repository or table is visible to all managers when the call returns; a dropped one is gone
  * for all before its rows are removed.
  */
-import type { Database } from '../../../api/index.js'
+import { KeyedQueue, type Database } from '../../../api/index.js'
 import { CallOrder } from '../../../comfort/call-order.js'
 import { FieldIndexes } from '../fields/field-indexes.js'
 import { UniqueClaims } from '../records/unique/unique-claims.js'
 import { CommitGate } from '../records/writes/commit-gate.js'
-import { RowTurns } from '../records/writes/row-turns.js'
 import type { SchemaListener } from '../schema/type-manager.js'
 
 /**
@@ -35,7 +34,7 @@ const shared = new WeakMap<Database, Map<string, SharedState>>()
 /** What the managers of one database with one prefix of table names share. */
 export class SharedState {
   readonly gate = new CommitGate()
-  readonly turns = new RowTurns()
+  readonly turns = new KeyedQueue()
   readonly claims = new UniqueClaims()
   readonly fieldIndexes = new FieldIndexes()
   readonly schemaListeners = new Set<SchemaListener>()

@@ -1,10 +1,16 @@
 /** The dependencies that the parts of a record table share. */
-import type { Clock, Database, DurabilityOption, SyncTable, Table } from '../../../api/index.js'
+import type {
+  Clock,
+  Database,
+  DurabilityOption,
+  KeyedQueue,
+  SyncTable,
+  Table,
+} from '../../../api/index.js'
 import type { RepositoryHook } from './hooks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { CommitGate } from './writes/commit-gate.js'
 import type { CommitPart } from './writes/commit.js'
-import type { RowTurns } from './writes/row-turns.js'
 import type { UniqueClaims } from './unique/unique-claims.js'
 
 /** One record table as its parts see it. */
@@ -30,7 +36,8 @@ export interface TableContext {
   readonly undeleteMilliseconds: number
   readonly hooks: readonly RepositoryHook[]
   readonly gate: CommitGate
-  readonly turns: RowTurns
+  /** Writers that have lost a race for a row continue in turn, without conflicts of their own. */
+  readonly turns: KeyedQueue
   readonly uniqueClaims: UniqueClaims
   /** Parts that write in the batches of records. */
   readonly parts: readonly CommitPart[]

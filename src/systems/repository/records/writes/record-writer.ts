@@ -92,7 +92,8 @@ export async function retried(
   } catch (error) {
     if (retries === 0 || !isConcurrent(error)) throw error
   }
-  return context.turns.run(context.table.name, id.bytes, async () => {
+  const row = `${context.table.name} ${id.bytes.toString('latin1')}`
+  return context.turns.run(row, async () => {
     for (let left = retries; ; left--) {
       try {
         return await once()
