@@ -5,6 +5,9 @@ import { CellarError, ErrorCode } from '../../api/index.js'
 /** Texts of a value up to this size are slices of one string of the whole value. */
 const sharedTextBytesMax = 2048
 
+/** The problem of bytes that end within a value. */
+export const endsEarly = 'the bytes end too early'
+
 /** The record whose bytes are read, as it is named in messages. */
 export interface NamedRecord {
   /** Text of the id. */
@@ -134,7 +137,7 @@ export class ByteReader {
   }
 
   #need(count: number): void {
-    if (count > this.#end - this.#at) throw this.failure('the bytes end too early')
+    if (count > this.#end - this.#at) throw this.failure(endsEarly)
   }
 }
 

@@ -6,7 +6,7 @@ import {
   transactionFromJson,
   type Transaction,
 } from '../../transactions/index.js'
-import { AvroReader, AvroWriter } from './avro.js'
+import { AvroReader, AvroWriter } from '../../bytes/avro.js'
 import {
   branchOf,
   bytes,
@@ -122,7 +122,7 @@ export function blockOf(
     target.lengthAndBytes(id)
     target.lengthAndBytes(payload)
   }
-  return target.bytes
+  return target.finish()
 }
 
 function messageText({ id, payload }: Message): string {

@@ -13,7 +13,7 @@ import {
 } from '../../../api/index.js'
 import { pointerOf } from '../../transactions/tephra/transaction-forms.js'
 import { parsedJson } from '../../../http/operations.js'
-import { AvroReader, AvroWriter, malformed } from './avro.js'
+import { AvroReader, AvroWriter } from '../../bytes/avro.js'
 
 /** A type; the readers throw `ERR_INVALID_ARGUMENT`, with `what` as the name of the value. */
 export interface WireType<Read, Written = Read> {
@@ -40,7 +40,7 @@ export function encode<T>(
   if (form === 'json') return JSON.stringify(type.toJson(value))
   const target = new AvroWriter(capacity)
   type.write(target, value)
-  return target.bytes
+  return target.finish()
 }
 
 /** The value of a body; an empty body is an empty object in JSON. `ERR_INVALID_ARGUMENT`. */
@@ -48,7 +48,7 @@ export function decode<T>(type: WireType<T, never>, body: Buffer, form: Form): T
   if (form === 'json') return type.fromJson(parsedJson(body), 'the body')
   const source = new AvroReader(body)
   const value = type.read(source)
-  source.checkEnd()
+  source.finish()
   return value
 }
 
@@ -112,7 +112,7 @@ export const int: WireType<number> = {
   write: (target, value) => target.long(Math.min(value, intMax)),
   read: (source) => {
     const value = source.number()
-    if ((value | 0) !== value) throw malformed('a number has more than 32 bits')
+    if ((value | 0) !== value) throw source.failure('a number has more than 32 bits')
     return value
   },
   toJson: (value) => value,
@@ -211,7 +211,7 @@ export function optional<R, W>(
 /** The number of a union's branch, below `count`. */
 export function branchOf(source: AvroReader, count: number): number {
   const branch = source.number()
-  if (branch < 0 || branch >= count) throw malformed('an unknown branch')
+  if (branch < 0 || branch >= count) throw source.failure('an unknown branch')
   return branch
 }
 

@@ -37,10 +37,10 @@ export function applyTephraEdits(state: StoredState, bytes: Uint8Array): number 
     if (source.left === 0) return edits
     let edit: Edit
     try {
-      source.long()
+      source.int64()
       edit = readEdit(source)
     } catch (error) {
-      if (source.isCut) return edits
+      if (source.isShort) return edits
       throw error
     }
     apply(state, edit)
@@ -50,19 +50,21 @@ export function applyTephraEdits(state: StoredState, bytes: Uint8Array): number 
 function readEdit(source: ByteSource) {
   const version = -((source.byte() << 24) >> 24)
   if (version < 1 || version > 4) throw malformed(`an edit of version ${-version}`)
-  const id = source.long()
-  const state = states[source.int()]
+  const id = source.int64()
+  const state = states[source.int32()]
   if (state === undefined) throw malformed('an unknown kind of edit')
-  const expiration = source.long()
-  const commitPointer = source.long()
+  const expiration = source.int64()
+  const commitPointer = source.int64()
   const canCommit = source.byte() !== 0
-  const changes = repeat(source, () => source.bytes(source.int()).toString('latin1'))
-  const visibilityUpperBound = version >= 2 ? source.long() : 0n
-  const typeIndex = version >= 3 ? source.int() : -1
-  const truncated = version >= 3 ? repeat(source, () => source.long()) : []
-  const truncateTime = version >= 3 ? source.long() : 0n
-  const parent = version >= 4 ? source.long() : 0n
-  const checkpoints = version >= 4 ? repeat(source, () => source.long()) : []
+  const changes = repeat(source, () =>
+    source.raw(source.records(source.int32())).toString('latin1'),
+  )
+  const visibilityUpperBound = version >= 2 ? source.int64() : 0n
+  const typeIndex = version >= 3 ? source.int32() : -1
+  const truncated = version >= 3 ? repeat(source, () => source.int64()) : []
+  const truncateTime = version >= 3 ? source.int64() : 0n
+  const parent = version >= 4 ? source.int64() : 0n
+  const checkpoints = version >= 4 ? repeat(source, () => source.int64()) : []
   const type: TransactionType | undefined = transactionTypes[typeIndex]
   const record = { id, state, expiration, commitPointer, canCommit, changes, visibilityUpperBound }
   return { ...record, type, truncated, truncateTime, parent, checkpoints }
@@ -70,9 +72,9 @@ function readEdit(source: ByteSource) {
 
 /** A count, -1 for none, followed by the members. */
 function repeat<T>(source: ByteSource, member: () => T): T[] {
-  const count = source.int()
+  const count = source.int32()
   const members: T[] = []
-  for (let i = source.count(Math.max(0, count)); i > 0; i--) members.push(member())
+  for (let i = source.records(Math.max(0, count)); i > 0; i--) members.push(member())
   return members
 }
 

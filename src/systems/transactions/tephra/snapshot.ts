@@ -40,24 +40,24 @@ export function tephraTransaction(
 /** Reads a snapshot. `ERR_INVALID_ARGUMENT` for other bytes and versions. */
 export function readTephraSnapshot(bytes: Uint8Array): StoredState {
   const source = new ByteSource(bytes)
-  const version = Number(source.varint())
+  const version = Number(source.long())
   if (version < 1 || version > 4) throw malformed(`a snapshot of version ${version}`)
   const state = emptyState()
-  source.varint()
-  state.readPointer = source.varint()
-  state.writePointer = source.varint()
-  for (const pointer of list(source, () => source.varint())) state.invalid.add(pointer)
+  source.long()
+  state.readPointer = source.long()
+  state.writePointer = source.long()
+  for (const pointer of list(source, () => source.long())) state.invalid.add(pointer)
   list(source, () => {
     const running = readRunning(source, version)
     state.running.set(running.id, running)
   })
   list(source, () => {
-    const running = state.running.get(source.varint())
+    const running = state.running.get(source.long())
     const changes = readChanges(source)
     if (running !== undefined) running.committing = changes
   })
   list(source, () => {
-    const pointer = source.varint()
+    const pointer = source.long()
     state.committed.push({ pointer, id: 0n, changes: readChanges(source), client: undefined })
   })
   if (source.left > 0) throw malformed(`${source.left} bytes after the end of a snapshot`)
@@ -65,23 +65,23 @@ export function readTephraSnapshot(bytes: Uint8Array): StoredState {
 }
 
 function readRunning(source: ByteSource, version: number): StoredTransaction {
-  const id = source.varint()
-  const expiration = source.varint()
-  const bound = source.varint()
-  const type = version === 1 ? undefined : transactionTypes[Number(source.varint())]
+  const id = source.long()
+  const expiration = source.long()
+  const bound = source.long()
+  const type = version === 1 ? undefined : transactionTypes[Number(source.long())]
   if (version > 1 && type === undefined) throw malformed('an unknown type of transaction')
-  const checkpoints = version === 4 ? list(source, () => source.varint()) : []
+  const checkpoints = version === 4 ? list(source, () => source.long()) : []
   return tephraTransaction(id, expiration, bound, type, checkpoints)
 }
 
 function readChanges(source: ByteSource): string[] {
-  return list(source, () => source.bytes(source.count(source.varint())).toString('latin1'))
+  return list(source, () => source.raw(source.records(source.long())).toString('latin1'))
 }
 
 function list<T>(source: ByteSource, member: () => T): T[] {
   const members: T[] = []
   for (;;) {
-    const count = source.count(source.varint())
+    const count = source.records(source.long())
     if (count === 0) return members
     for (let i = 0; i < count; i++) members.push(member())
   }

@@ -131,7 +131,7 @@ export function decodeTransaction(bytes: Uint8Array): Transaction {
   const source = new ByteSource(checkBytes(bytes, 'a transaction'))
   const fields: Partial<Record<FieldName, unknown>> = {}
   for (let type = source.byte(); type !== 0; type = source.byte()) {
-    const name: FieldName | undefined = names[source.short() - 1]
+    const name: FieldName | undefined = names[source.int16() - 1]
     const value = thriftValue(source, type)
     if (name !== undefined) fields[name] = ofThrift(value, name)
   }
@@ -140,12 +140,12 @@ export function decodeTransaction(bytes: Uint8Array): Transaction {
 }
 
 function thriftValue(source: ByteSource, type: number): bigint | number | bigint[] {
-  if (type === fieldI64) return source.long()
-  if (type === fieldI32) return source.int()
+  if (type === fieldI64) return source.int64()
+  if (type === fieldI32) return source.int32()
   if (type !== fieldList) throw malformed(`a field of the unknown type ${type}`)
   if (source.byte() !== fieldI64) throw malformed('a list that is not of numbers')
-  const count = source.count(source.int(), 8)
-  return Array.from({ length: count }, () => source.long())
+  const count = source.records(source.int32(), 8)
+  return Array.from({ length: count }, () => source.int64())
 }
 
 function ofThrift(value: bigint | number | bigint[], name: FieldName): unknown {

@@ -4,80 +4,54 @@
  * A reader takes no count or length on trust: each is bounded by the bytes that are left, so a
  * hostile body costs no more than its bytes.
  */
-import { CellarError, ErrorCode } from '../../../api/index.js'
+import { invalidArgument } from '../../api/index.js'
+import { ByteReader, endsEarly } from './byte-reader.js'
+import { ByteWriter } from './byte-writer.js'
 
 /** Bytes of the longest 64-bit number. */
 const varintBytesMax = 10
 
 /** Writes values one after the other. */
-export class AvroWriter {
-  #bytes: Buffer
-  #end = 0
-
-  /** `capacity`: bytes to expect; more are possible. */
-  constructor(capacity = 256) {
-    this.#bytes = Buffer.allocUnsafe(capacity)
-  }
-
-  /** The bytes written so far. */
-  get bytes(): Buffer {
-    return this.#bytes.subarray(0, this.#end)
-  }
-
+export class AvroWriter extends ByteWriter {
   /** A number of 64 bits. */
   long(value: bigint | number): void {
-    this.#reserve(varintBytesMax)
     if (typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 2) {
-      let rest = 2 * value
-      for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.#byte((rest % 0x80) | 0x80)
-      this.#byte(rest)
+      this.varint(2 * value)
       return
     }
     const signed = BigInt(value)
     let rest = BigInt.asUintN(64, (signed << 1n) ^ (signed >> 63n))
-    for (; rest >= 0x80n; rest >>= 7n) this.#byte(Number(rest & 0x7fn) | 0x80)
-    this.#byte(Number(rest))
+    for (; rest >= 0x80n; rest >>= 7n) this.byte(Number(rest & 0x7fn) | 0x80)
+    this.byte(Number(rest))
   }
 
   /** A length and that many bytes. */
   lengthAndBytes(value: Uint8Array): void {
     this.long(value.length)
-    this.#reserve(value.length)
-    this.#bytes.set(value, this.#end)
-    this.#end += value.length
+    this.raw(value)
   }
 
   boolean(value: boolean): void {
-    this.long(0)
-    if (value) this.#bytes[this.#end - 1] = 1
-  }
-
-  #byte(value: number): void {
-    this.#bytes[this.#end++] = value
-  }
-
-  #reserve(more: number): void {
-    if (this.#end + more <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, this.#end + more))
-    this.#bytes.copy(larger, 0, 0, this.#end)
-    this.#bytes = larger
+    this.byte(value ? 1 : 0)
   }
 }
 
 /** Reads values one after the other; `ERR_INVALID_ARGUMENT` for malformed bytes. */
-export class AvroReader {
+export class AvroReader extends ByteReader {
   readonly #bytes: Buffer
-  #at = 0
+  readonly #what: string
   #isShort = false
 
-  /** Results are views of `bytes`. */
-  constructor(bytes: Buffer) {
+  /** Results are views of `bytes`, which `what` names in messages. */
+  constructor(bytes: Buffer, what = 'Avro') {
+    super(bytes, what)
     this.#bytes = bytes
+    this.#what = what
   }
 
   /** The bytes that were not read yet. */
   get rest(): Buffer {
-    return this.#bytes.subarray(this.#at)
+    return this.#bytes.subarray(this.#bytes.length - this.left)
   }
 
   /** Whether a read failed because the bytes end within a value. */
@@ -91,38 +65,35 @@ export class AvroReader {
     let factor = 1
     let isNegative = false
     for (let length = 0; length < varintBytesMax; length++) {
-      const byte = this.#byte()
+      const byte = this.byte()
       if (length === 0) isNegative = (byte & 1) === 1
       value += (byte & 0x7f) * factor
       if (byte < 0x80) return isNegative ? -(value + 1) / 2 : value / 2
       factor *= 0x80
     }
-    throw malformed('a number is too long')
+    throw this.failure('a number is too long')
   }
 
   /** A number of 64 bits. */
   long(): bigint {
     let value = 0n
     for (let shift = 0n; shift < 7n * BigInt(varintBytesMax); shift += 7n) {
-      const byte = this.#byte()
+      const byte = this.byte()
       value |= BigInt(byte & 0x7f) << shift
       if (byte < 0x80) return BigInt.asIntN(64, (value >> 1n) ^ -(value & 1n))
     }
-    throw malformed('a number is too long')
+    throw this.failure('a number is too long')
   }
 
   /** A length and that many bytes. */
   lengthAndBytes(): Buffer {
     const length = this.number()
-    if (length < 0) throw malformed('a length is negative')
-    if (length > this.#bytes.length - this.#at) throw this.#endsEarly()
-    const start = this.#at
-    this.#at += length
-    return this.#bytes.subarray(start, this.#at)
+    if (length < 0) throw this.failure('a length is negative')
+    return this.raw(length)
   }
 
   boolean(): boolean {
-    return this.#byte() !== 0
+    return this.byte() !== 0
   }
 
   /** The number of items of the next block of an array or a map; 0 at the end of the last one. */
@@ -138,29 +109,15 @@ export class AvroReader {
     const items: T[] = []
     for (let count = this.blockCount(); count > 0; count = this.blockCount()) {
       // Every item takes at least a byte.
-      if (count > this.#bytes.length - this.#at) throw this.#endsEarly()
+      if (count > this.left) throw this.failure(endsEarly)
       for (let i = 0; i < count; i++) items.push(read())
     }
     return items
   }
 
-  /** `ERR_INVALID_ARGUMENT` unless all bytes were read. */
-  checkEnd(): void {
-    if (this.#at !== this.#bytes.length) throw malformed('there are bytes after its end')
+  /** Makes an `ERR_INVALID_ARGUMENT`. */
+  override failure(problem: string): Error {
+    if (problem === endsEarly) this.#isShort = true
+    return invalidArgument(`malformed ${this.#what}: ${problem}`)
   }
-
-  #byte(): number {
-    if (this.#at >= this.#bytes.length) throw this.#endsEarly()
-    return this.#bytes[this.#at++]
-  }
-
-  #endsEarly(): Error {
-    this.#isShort = true
-    return malformed('it ends too early')
-  }
-}
-
-/** Makes an `ERR_INVALID_ARGUMENT`. */
-export function malformed(what: string): Error {
-  return new CellarError(ErrorCode.invalidArgument, `malformed Avro: ${what}`)
 }
