@@ -105,6 +105,13 @@ export class ByteWriter {
   }
 }
 
+/** A number from 0 to 2^32-1 as four bytes, big-endian. */
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
 function varintBytes(value: number): number {
   let count = 1
   for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) count++

@@ -6,6 +6,7 @@
  * numbers do.
  */
 import { invalidArgument, isText, shown } from '../../api/index.js'
+import { keyParts, type KeyPart } from '../../comfort/keys/key-parts.js'
 import { parseTime } from './date-math.js'
 import { reservedFields } from './search-backend.js'
 
@@ -123,17 +124,18 @@ export function termOf(kind: Exclude<FieldKind, 'text'>, value: string, now: num
       if (number === undefined || BigInt.asIntN(64, number) !== number) {
         throw invalidArgument(`${shown(value)} is no whole number of 64 bits`)
       }
-      return signedTerm(number)
+      return numberTerm(keyParts.int64, number)
     }
     case 'double': {
       const number = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value)
         ? Number(value)
         : NaN
       if (!Number.isFinite(number)) throw invalidArgument(`${shown(value)} is no finite number`)
-      return doubleTerm(number)
+      // Adding 0 turns -0 into 0, so both have the same term.
+      return numberTerm(keyParts.double, number + 0)
     }
     case 'date':
-      return signedTerm(BigInt(parseTime(value.trim(), now)))
+      return numberTerm(keyParts.int64, BigInt(parseTime(value.trim(), now)))
     case 'boolean': {
       const text = value.trim().toLowerCase()
       if (text === 'true') return '\x01'
@@ -143,16 +145,7 @@ export function termOf(kind: Exclude<FieldKind, 'text'>, value: string, now: num
   }
 }
 
-function signedTerm(number: bigint): string {
-  eight.writeBigInt64BE(number)
-  eight[0] ^= 0x80
-  return eight.toString('latin1')
-}
-
-function doubleTerm(number: number): string {
-  // Adding 0 turns -0 into 0, so both have the same term.
-  eight.writeDoubleBE(number + 0)
-  if (eight[0] < 0x80) eight[0] ^= 0x80
-  else for (let i = 0; i < 8; i++) eight[i] ^= 0xff
+function numberTerm<T>(part: KeyPart<T>, number: T): string {
+  part.write(eight, 0, number, 'a value', false)
   return eight.toString('latin1')
 }

@@ -392,7 +392,8 @@ export class Subscription {
   }
 }
 
-function newest(database: Database): number {
+/** Sequence of the newest write of a database. */
+export function newest(database: Database): number {
   const snapshot = database.snapshot()
   const { sequence } = snapshot
   snapshot.close()

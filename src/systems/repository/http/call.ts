@@ -24,6 +24,7 @@ import { assert, invalidArgument } from '../../../api/index.js'
 import { forbidden, withStatus } from '../../../http/errors.js'
 import type { Source } from '../../../http/server-system.js'
 import { TableAccess } from './table-access.js'
+import { tagNameOf } from '../qualified-name.js'
 
 /** The source of the manager; undefined while another process leads. */
 export type RepositorySource = Source<RepositoryManager>
@@ -128,8 +129,7 @@ export class Call {
 
   /** A version tag: a name, which may lack its namespace. `at` is the place in messages. */
   tagOf(given: string, at: string, namespaces = this.namespaces): QualifiedName {
-    if (!/[{$]/.test(given)) return `{org.lilyproject.vtag}${given}`
-    return namespaces.resolve(given, at)
+    return /[{$]/.test(given) ? namespaces.resolve(given, at) : (tagNameOf(given) as QualifiedName)
   }
 
   /** Prefixes declared in the address: `ns.prefix=namespace`. */

@@ -1,12 +1,8 @@
 /** The permissions of one principal for one record table. */
 import { forbidden } from '../../../http/errors.js'
 import { type AccessRule, type FieldPermission, type Principal } from '../../../http/access.js'
+import { lastTag } from '../qualified-name.js'
 import type { FieldNames } from './field-names.js'
-
-/**
- * Names of the version tag that every reader of a record may see: the tag of its newest version.
- */
-const lastTag = '{org.lilyproject.vtag}last'
 
 const noIds: ReadonlySet<string> = new Set()
 
@@ -48,7 +44,7 @@ export class TableAccess {
     return this.isAdministrator || this.#rules.some(({ read }) => this.#allows(read, id))
   }
 
-  /** Whether the version of a version tag may be shown. */
+  /** Whether the version of a version tag may be shown: the newest, and those of readable tags. */
   canReadTag(tag: string): boolean {
     return tag === lastTag || this.canRead(tag)
   }

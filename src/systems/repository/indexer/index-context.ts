@@ -37,8 +37,6 @@ export interface IndexParts {
   readonly rows: IndexRows
   readonly backend: SearchBackend
   readonly settings: SearchIndexesSettings
-  /** Sequence of the newest write of the database. */
-  readonly newest: () => number
 }
 
 /** The shared state and services of one running index. */

@@ -11,7 +11,7 @@ import {
 import type { SearchQuery, SearchResult } from '../../search/search-backend.js'
 import { invalidArgument } from '../errors.js'
 import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
-import type { Subscription } from '../events/subscription.js'
+import { newest, type Subscription } from '../events/subscription.js'
 import type { RepositoryManager } from '../manager/repository-manager.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -97,7 +97,7 @@ export class SearchIndex {
     }
     if (definition.incremental === 'SUBSCRIBE_AND_CONSUME') {
       const { lanes, retryMilliseconds } = settings
-      this.#recovery = this.#context.newest()
+      this.#recovery = newest(this.#manager.parts.database)
       const handler = (event: RecordEvent): Promise<void> => this.#handle(event)
       this.#subscription = await this.#manager.subscribe(subscriptionOf(this.name), handler, {
         lanes,

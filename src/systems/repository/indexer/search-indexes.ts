@@ -5,6 +5,7 @@
 import { checkMethods, requireCapability } from '../../../api/index.js'
 import { CallOrder } from '../../../comfort/call-order.js'
 import { invalidArgument, repositoryError } from '../errors.js'
+import { newest } from '../events/subscription.js'
 import type { RepositoryManager } from '../manager/repository-manager.js'
 import { errorOf } from '../thrown.js'
 import type { SearchBackend } from '../../search/search-backend.js'
@@ -272,7 +273,9 @@ export class SearchIndexes {
   async #subscribeFromNow(name: string, incremental: IncrementalState): Promise<void> {
     const state = this.#manager.parts.stateOf(subscriptionOf(name))
     if (incremental === 'DO_NOT_SUBSCRIBE') await state.remove()
-    else if ((await state.position()) === undefined) await state.setPosition(this.#newest())
+    else if ((await state.position()) === undefined) {
+      await state.setPosition(newest(this.#manager.parts.database))
+    }
   }
 
   /** Checks a filter by the schema: a build that cannot begin would have no end. */
@@ -287,13 +290,6 @@ export class SearchIndexes {
     const { capabilities } = this.#manager.parts.database
     requireCapability(capabilities, 'changes', 'an index that follows writes')
     requireCapability(capabilities, 'snapshots', 'an index that follows writes')
-  }
-
-  #newest(): number {
-    const snapshot = this.#manager.parts.database.snapshot()
-    const { sequence } = snapshot
-    snapshot.close()
-    return sequence
   }
 
   /** Starts an index. On failure {@link failures} has the error, and {@link index} throws it. */
@@ -323,7 +319,6 @@ export class SearchIndexes {
       rows: this.#rowsOf(name),
       backend,
       settings: this.#settings,
-      newest: () => this.#newest(),
     })
     this.#running.set(name, index)
     await index.start()

@@ -3,6 +3,7 @@
  * version tag: one by its source, one by its target.
  */
 import { readTerminated, terminated, type KeyReader } from '../../../comfort/keys/key-parts.js'
+import { uint32 } from '../../bytes/byte-writer.js'
 import { corrupt } from '../errors.js'
 import { type RecordId, storedRecordId } from '../record-id.js'
 
@@ -30,12 +31,6 @@ export function placeBytes({ table, id }: RecordPlace): Buffer {
   return Buffer.concat([terminated(Buffer.from(table)), terminated(id.bytes)])
 }
 
-function numberBytes(value: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32BE(value)
-  return bytes
-}
-
 /** The prefix of the link rows of a record, optionally of one tag, and of one field. */
 export function linkPrefix(
   direction: 'forward' | 'backward',
@@ -44,8 +39,8 @@ export function linkPrefix(
   field?: number,
 ): Buffer {
   const parts = [Buffer.of(direction === 'forward' ? forward : backward), placeBytes(place)]
-  if (tag !== undefined) parts.push(numberBytes(tag))
-  if (field !== undefined) parts.push(numberBytes(field))
+  if (tag !== undefined) parts.push(uint32(tag))
+  if (field !== undefined) parts.push(uint32(field))
   return Buffer.concat(parts)
 }
 

@@ -1,5 +1,6 @@
 /** Rows of the index table: encoded parts one after the other, in the order of their values. */
 import type { AtomicMutation } from '../../../api/index.js'
+import { uint32 } from '../../bytes/byte-writer.js'
 import { terminated } from '../../../comfort/keys/key-parts.js'
 import type { TableContext } from './table-context.js'
 
@@ -20,9 +21,7 @@ export function rowBehind(prefix: Buffer): Buffer {
 
 /** The prefix of the rows of a number, such as that of a field, in one record table. */
 export function fieldPrefix(kind: number, table: Buffer, ordinal: number): Buffer {
-  const number = Buffer.alloc(4)
-  number.writeUInt32BE(ordinal)
-  return Buffer.concat([Buffer.of(kind), terminated(table), number])
+  return Buffer.concat([Buffer.of(kind), terminated(table), uint32(ordinal)])
 }
 
 /** The mutation that writes a row of the index table. */

@@ -12,6 +12,7 @@ import type {
   PutCell,
   Result,
 } from '../../../api/index.js'
+import { uint32 } from '../../bytes/byte-writer.js'
 import { corrupt } from '../errors.js'
 import type { QualifiedName } from '../qualified-name.js'
 import { uuidText } from '../record-id.js'
@@ -140,8 +141,8 @@ export class SchemaRows {
     }
     if (before === undefined) {
       const column = counterColumns[kind]
-      checks.push(this.#check(counterRow, column, ordinal === 1 ? null : numberOf(ordinal - 1)))
-      mutations.push(this.#mutation(counterRow, { [column]: numberOf(ordinal) }))
+      checks.push(this.#check(counterRow, column, ordinal === 1 ? null : uint32(ordinal - 1)))
+      mutations.push(this.#mutation(counterRow, { [column]: uint32(ordinal) }))
     } else {
       // The definition holds the name; the last cell is the newest version of a record type.
       const cells = before.row.cells()
@@ -166,7 +167,7 @@ export class SchemaRows {
     const { version, fields, supertypes, isStrict } = type
     const head: StoredRecordType = { ordinal, name }
     const stored: StoredVersion = { fields, supertypes, isStrict }
-    const qualifier = Buffer.concat([Buffer.from('v'), numberOf(version)])
+    const qualifier = Buffer.concat([Buffer.from('v'), uint32(version)])
     return this.#mutation(rowOf(type), [
       { column: definition, value: JSON.stringify(head) },
       { column: { family, qualifier }, value: JSON.stringify(stored) },
@@ -197,12 +198,6 @@ export function rowOf(type: FieldType | RecordType): Buffer {
 /** The row of the type of an id. */
 export function rowOfId(kind: TypeKind, id: string): Buffer {
   return Buffer.concat([Buffer.from(prefixes[kind]), bytesOf(id)])
-}
-
-function numberOf(value: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32BE(value)
-  return bytes
 }
 
 function nameRow(kind: TypeKind, name: string): string {

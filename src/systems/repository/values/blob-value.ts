@@ -1,5 +1,6 @@
 /** The value of a `BLOB` field: the key of a blob and its description. */
 import { isText } from '../../../api/index.js'
+import { uint32 } from '../../bytes/byte-writer.js'
 import { invalidRecord } from '../errors.js'
 import { isBytes } from '../value-kinds.js'
 import { valueType, type ValueTypeFactory } from './value-type.js'
@@ -24,9 +25,7 @@ export const inlineStore = 'INLINE'
  */
 export function blobKey(store: string, key: Buffer): Buffer {
   const name = Buffer.from(store)
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(name.length)
-  return Buffer.concat([key, name, length])
+  return Buffer.concat([key, name, uint32(name.length)])
 }
 
 const keyBytesMax = 1 << 20

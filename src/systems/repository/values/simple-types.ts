@@ -1,7 +1,8 @@
 /** The value types without argument: text, numbers, times, bytes. */
 import { isText } from '../../../api/index.js'
+import { keyParts, type KeyPart } from '../../../comfort/keys/key-parts.js'
 import type { ByteReader } from '../../bytes/byte-reader.js'
-import type { ByteWriter } from '../../bytes/byte-writer.js'
+import { uint32, type ByteWriter } from '../../bytes/byte-writer.js'
 import { isBytes, isTime } from '../value-kinds.js'
 import { decimalOrder, isDecimal } from './decimal.js'
 import { valueType, type ValueKind, type ValueTypeFactory } from './value-type.js'
@@ -32,11 +33,7 @@ const integer: ValueKind<number> = {
   read: (reader) => reader.int32(),
   toJson: (value) => value,
   fromJson: (json) => numberOfText(json, /^-?[0-9]{1,10}$/),
-  orderedBytes: (value) => {
-    const bytes = Buffer.allocUnsafe(4)
-    bytes.writeUInt32BE((value ^ 0x8000_0000) >>> 0)
-    return bytes
-  },
+  orderedBytes: (value) => uint32((value ^ 0x8000_0000) >>> 0),
 }
 
 /** A number given as text in JSON; undefined leaves the decision to `accept`. */
@@ -46,11 +43,16 @@ function numberOfText(json: unknown, pattern: RegExp): number | undefined {
   return Number.isInteger(value) && value >= -int32Max && value < int32Max ? value : undefined
 }
 
-function longOrder(value: bigint): Buffer {
-  const bytes = Buffer.allocUnsafe(8)
-  bytes.writeBigUInt64BE(BigInt.asUintN(64, value) ^ (1n << 63n))
-  return bytes
+/** The bytes of numbers as in keys, whose order is that of the numbers. */
+function orderOf<T>(part: KeyPart<T>): (value: T) => Buffer {
+  return (value) => {
+    const bytes = Buffer.allocUnsafe(8)
+    part.write(bytes, 0, value, 'a value', false)
+    return bytes
+  }
 }
+
+const longOrder = orderOf(keyParts.int64)
 
 const long: ValueKind<bigint> = {
   wanted: 'a bigint of 64 bits, or a safe integer',
@@ -97,19 +99,7 @@ const double: ValueKind<number> = {
     const isNumber = /^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$/.test(json)
     return isNumber && Number.isFinite(Number(json)) ? Number(json) : undefined
   },
-  orderedBytes: doubleOrder,
-}
-
-/** NaN sorts after all other numbers, -0 before 0. */
-function doubleOrder(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(8)
-  bytes.writeDoubleBE(Number.isNaN(value) ? NaN : value)
-  const isNegative = bytes[0] >= 0x80
-  for (let i = 0; i < 8; i++) {
-    if (isNegative) bytes[i] = 0xff - bytes[i]
-    else if (i === 0) bytes[i] |= 0x80
-  }
-  return bytes
+  orderedBytes: orderOf(keyParts.double),
 }
 
 const decimal: ValueKind<string> = {
