@@ -25,6 +25,7 @@ export { assert } from '../base/assert.js'
 export { comparisons, type CompareOperator } from '../base/compare-operator.js'
 export { copyArguments, type CopiedArguments } from '../base/copy-arguments.js'
 export { systemClock, timerMillisecondsMax, type Clock } from '../base/clock.js'
+export { deferred, Waiters, type Deferred } from '../base/deferred.js'
 export { GroupQueue, KeyedQueue, type GroupWork } from '../base/group-queue.js'
 export {
   BatchError,

@@ -2,7 +2,7 @@
  * The state of one topic in a service: its properties, its clocks, its newest messages, and its
  * waiting readers.
  */
-import { assert } from '../../../api/index.js'
+import { assert, Waiters } from '../../../api/index.js'
 import { AscendingClock } from '../ascending-clock.js'
 import { MessageCache } from '../store/message-cache.js'
 import { TopicRows } from '../store/rows.js'
@@ -74,7 +74,7 @@ export class TopicState {
   /** The newest rows. */
   readonly cache: MessageCache<StoredBatch>
   readonly producers = new Producers()
-  readonly #waiters = new Set<() => void>()
+  readonly #waiters = new Waiters()
   readonly #tables: { message: string; payload: string }
 
   constructor(
@@ -144,26 +144,11 @@ export class TopicState {
 
   /** Wakes all waiting readers. */
   wake(): void {
-    if (this.#waiters.size === 0) return
-    const waiters = [...this.#waiters]
-    this.#waiters.clear()
-    for (const wake of waiters) wake()
+    this.#waiters.wake()
   }
 
   /** Resolves after a change, after `milliseconds`, or when the signal fires. */
-  async changed(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-    if (signal?.aborted === true) return
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(end, milliseconds)
-      const waiters = this.#waiters
-      function end(): void {
-        clearTimeout(timer)
-        waiters.delete(end)
-        signal?.removeEventListener('abort', end)
-        resolve()
-      }
-      waiters.add(end)
-      signal?.addEventListener('abort', end)
-    })
+  changed(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+    return this.#waiters.wait(signal, milliseconds)
   }
 }

@@ -8,7 +8,7 @@
  * At most one write is in progress. Requests during a write are combined into one next write. So a
  * renewal never waits for load reports, of which only the newest is written.
  */
-import { assert, type CellarError } from '../../../api/index.js'
+import { assert, deferred, type CellarError, type Deferred } from '../../../api/index.js'
 import { checkCallable } from '../kernel/arguments.js'
 import type { Version } from '../bookkeeper/tables/version.js'
 import { HedwigErrorCode, codeOf, failed } from '../errors.js'
@@ -45,13 +45,10 @@ export interface LeaseSettings {
 }
 
 /** The requests combined in one write. */
-interface Request {
+interface Request extends Deferred<void> {
   load: number | undefined
   renews: boolean
   unregisters: boolean
-  readonly done: Promise<void>
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
 }
 
 /** The lease of a hub; see the file header. */
@@ -110,7 +107,7 @@ export class HubLease implements LeaseRegistration {
     this.#checkHeld()
     const request = this.#request()
     request.renews = true
-    return request.done
+    return request.promise
   }
 
   async setLoad(topics: number): Promise<void> {
@@ -119,7 +116,7 @@ export class HubLease implements LeaseRegistration {
     this.#checkHeld()
     const request = this.#request()
     request.load = topics
-    return request.done
+    return request.promise
   }
 
   unregister(): Promise<void> {
@@ -132,7 +129,7 @@ export class HubLease implements LeaseRegistration {
     }
     const request = this.#request()
     request.unregisters = true
-    return request.done
+    return request.promise
   }
 
   #startTimer(): void {
@@ -154,7 +151,7 @@ export class HubLease implements LeaseRegistration {
 
   /** The next write, which combines all requests until it begins. */
   #request(): Request {
-    this.#next ??= newRequest()
+    this.#next ??= { load: undefined, renews: false, unregisters: false, ...deferred<void>() }
     if (!this.#isWriting) {
       this.#isWriting = true
       queueMicrotask(() => void this.#writeAll())
@@ -240,14 +237,4 @@ export class HubLease implements LeaseRegistration {
 
 function leaseEnded({ hostname, czxid }: HubInfoData): CellarError {
   return failed(HedwigErrorCode.serviceDown, `the lease of hub ${hostname} (${czxid}) has ended`)
-}
-
-function newRequest(): Request {
-  let resolve!: () => void
-  let reject!: (error: unknown) => void
-  const done = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve
-    reject = onReject
-  })
-  return { load: undefined, renews: false, unregisters: false, done, resolve, reject }
 }

@@ -19,11 +19,13 @@ import {
   ErrorCode,
   integer,
   shown,
+  Waiters,
   type Clock,
   type Database,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import { invalidArgument } from '../errors.js'
 import { isStoredEvent, type StoredEvent } from '../records/writes/commit.js'
 import { Partitions } from './partitions.js'
@@ -119,13 +121,14 @@ export class Subscription {
   /** Position of the replay in progress, up to which everything was handled. */
   #replaying: SubscriptionPosition | undefined
   #unstored = 0
-  #storing: Promise<void> = Promise.resolve()
+  readonly #stores = new CallOrder()
   #canStore = true
   /** Whether an event was abandoned. Later events then wait for the next start, in order. */
   #isBroken = false
   #failure: Error | undefined
   #running: Promise<void> = Promise.resolve()
-  #wakers: (() => void)[] = []
+  /** Woken when an event leaves its partition, or the position or the state changes. */
+  readonly #changes = new Waiters()
 
   /** Checks the arguments; made by `RepositoryManager.subscribe`. @internal */
   constructor(
@@ -153,7 +156,7 @@ export class Subscription {
     }
     this.#running = this.#run(start).catch((error: unknown) => {
       if (!this.#stop.signal.aborted) this.#failure = errorOf(error)
-      this.#wake()
+      this.#changes.wake()
     })
   }
 
@@ -193,7 +196,7 @@ export class Subscription {
     while (this.#position < sequence) {
       if (this.#failure !== undefined) throw this.#failure
       if (this.#stop.signal.aborted) throw invalidArgument(`${this.name} is closed`)
-      await this.#changed()
+      await this.#changes.wait()
     }
   }
 
@@ -226,7 +229,7 @@ export class Subscription {
     await this.#running
     await this.#partitions.settled()
     await this.#storePosition()
-    this.#wake()
+    this.#changes.wake()
   }
 
   async #run(start: SubscriptionPosition): Promise<void> {
@@ -301,7 +304,7 @@ export class Subscription {
         const isDone = await this.#handle({ event, sequence, isReplay })
         this.#waitingEvents--
         assert(this.#waitingEvents >= 0 && entry.left > 0, 'an event leaves its partition once')
-        this.#wake()
+        this.#changes.wake()
         if (isDone) entry.left--
         else this.#isBroken = true
         await this.#settle()
@@ -309,7 +312,7 @@ export class Subscription {
     }
     await this.#settle()
     // A race over the partitions would spin: an idle one is a resolved promise.
-    while (this.#waitingEvents >= waitingMax) await this.#changed()
+    while (this.#waitingEvents >= waitingMax) await this.#changes.wait()
     if (this.#failure !== undefined) throw this.#failure
   }
 
@@ -359,12 +362,12 @@ export class Subscription {
 
   #advance(sequence: number): void {
     this.#position = Math.max(this.#position, sequence)
-    this.#wake()
+    this.#changes.wake()
   }
 
   /** Stores the position; calls run one after the other. */
   #storePosition(): Promise<void> {
-    this.#storing = this.#storing.then(async () => {
+    return this.#stores.run(async () => {
       if (this.#unstored === 0 || !this.#canStore) return
       this.#unstored = 0
       const reached = { sequence: this.#position, replay: undefined }
@@ -377,18 +380,6 @@ export class Subscription {
         this.#failure ??= errorOf(error)
       }
     })
-    return this.#storing
-  }
-
-  /** Resolves when an event leaves its partition, or the position or the state changes. */
-  #changed(): Promise<void> {
-    return new Promise((resolve) => this.#wakers.push(resolve))
-  }
-
-  #wake(): void {
-    const wakers = this.#wakers
-    this.#wakers = []
-    for (const wake of wakers) wake()
   }
 }
 

@@ -5,7 +5,7 @@
  * newest rows are also kept in memory. A subscriber is a position. It reads from memory or, if its
  * position is older, from the table, so a slow subscriber occupies no memory.
  */
-import { assert, CellarError, type Table } from '../../../../api/index.js'
+import { assert, CellarError, Waiters, type Table } from '../../../../api/index.js'
 import { MetadataErrorCode } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
@@ -38,7 +38,7 @@ export class ChangeLog {
   /** The newest durable sequence. */
   #last: number
   #isClosed = false
-  readonly #waiting = new Set<() => void>()
+  readonly #waiting = new Waiters()
 
   /** `last` is the newest sequence of the store. */
   constructor(table: Table, last: number) {
@@ -65,7 +65,7 @@ export class ChangeLog {
       for (const bytes of this.#recent.shift()!.rows) this.#recentBytes -= bytes.length
     }
     this.#recentFrom = this.#recent.length === 0 ? last + 1 : this.#recent[0].first
-    if (this.#waiting.size > 0) this.wake()
+    this.wake()
   }
 
   /** Ends all subscriptions. */
@@ -76,9 +76,7 @@ export class ChangeLog {
 
   /** Wakes subscribers, so that those of a closed handle end. */
   wake(): void {
-    const waiting = [...this.#waiting]
-    this.#waiting.clear()
-    for (const wake of waiting) wake()
+    this.#waiting.wake()
   }
 
   /** Commits from a sequence on with events within `prefix`; see `MetadataStore.subscribe`. */
@@ -92,7 +90,7 @@ export class ChangeLog {
     if (next <= this.#last) await this.#checkRetained(next)
     while (!this.#isClosed && !isAborted(signal) && isOpen()) {
       if (next > this.#last) {
-        await this.#more(signal)
+        await this.#waiting.wait(signal)
         continue
       }
       const commits = next >= this.#recentFrom ? this.#recentCommits(next) : await this.#page(next)
@@ -174,18 +172,6 @@ export class ChangeLog {
     if (sequence >= first) return
     const message = `the feed begins at sequence ${first}, ${sequence} was asked for`
     throw new CellarError(MetadataErrorCode.feedGap, message, { details: { firstSequence: first } })
-  }
-
-  #more(signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        signal?.removeEventListener('abort', wake)
-        this.#waiting.delete(wake)
-        resolve()
-      }
-      this.#waiting.add(wake)
-      signal?.addEventListener('abort', wake, { once: true })
-    })
   }
 }
 
