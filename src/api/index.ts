@@ -22,7 +22,7 @@ export {
   shown,
 } from '../base/arguments.js'
 export { assert } from '../base/assert.js'
-export { comparisons, type CompareOperator } from '../base/compare-operator.js'
+export { comparisons, lowerBound, type CompareOperator } from '../base/compare-operator.js'
 export { copyArguments, type CopiedArguments } from '../base/copy-arguments.js'
 export { systemClock, timerMillisecondsMax, type Clock } from '../base/clock.js'
 export { deferred, Waiters, type Deferred } from '../base/deferred.js'

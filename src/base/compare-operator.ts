@@ -18,3 +18,22 @@ export const comparisons: Readonly<Record<CompareOperator, (order: number) => bo
   GREATER_OR_EQUAL: (order) => order >= 0,
   GREATER: (order) => order > 0,
 }
+
+/**
+ * The first index from `start` to before `end` that `isBelow` refuses; `end` if there is none.
+ * REQUIRES: the indexes that it accepts come before the others.
+ */
+export function lowerBound(
+  start: number,
+  end: number,
+  isBelow: (index: number) => boolean,
+): number {
+  let low = start
+  let high = end
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isBelow(middle)) low = middle + 1
+    else high = middle
+  }
+  return low
+}

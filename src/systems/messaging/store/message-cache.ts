@@ -8,7 +8,7 @@
  * Invariant: entries ascend strictly. An addition or an update that would violate the order clears
  * the cache and fails, so a cache never returns wrong entries.
  */
-import { CellarError, invalidArgument, assert } from '../../../api/index.js'
+import { CellarError, invalidArgument, assert, lowerBound } from '../../../api/index.js'
 import { MessagingErrorCode } from '../errors.js'
 
 /** Limits of a cache, in the unit of its weights: minRetain <= reduceTrigger <= hardLimit. */
@@ -175,15 +175,10 @@ export class MessageCache<E> {
 
   /** Position of the first entry at or after `start`. */
   #position(start: E, inclusive: boolean): number {
-    let low = this.#head
-    let high = this.#entries.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const order = this.#of.compare(this.#entries[middle], start)
-      if (order < 0 || (order === 0 && !inclusive)) low = middle + 1
-      else high = middle
-    }
-    return low
+    return lowerBound(this.#head, this.#entries.length, (at) => {
+      const order = this.#of.compare(this.#entries[at], start)
+      return order < 0 || (order === 0 && !inclusive)
+    })
   }
 }
 

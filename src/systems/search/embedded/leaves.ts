@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { allDocs, gallop, intersection, marked } from './doc-sets.js'
 import type { PhraseNode, RangeNode } from './plan.js'
 import type { Postings } from './segments/segment-format.js'
-import { lowerBound, type SegmentReader } from './segments/segment-reader.js'
+import { positionIn, type SegmentReader } from './segments/segment-reader.js'
 
 /** Documents, and the number of matches in each. */
 export type CountedDocs = Postings<Int32Array>
@@ -142,8 +142,8 @@ async function marksOfRange(
   if (kind !== 'text' && reader.blocksBetween(field, low, high) > blocksMax) {
     const { ordinals, terms, hasSeveral } = await reader.column(field)
     if (isOpen || !hasSeveral) {
-      const first = low === undefined ? 0 : lowerBound(terms, low)
-      const end = high === undefined ? terms.length : lowerBound(terms, high)
+      const first = low === undefined ? 0 : positionIn(terms, low)
+      const end = high === undefined ? terms.length : positionIn(terms, high)
       for (let doc = 0; doc < marks.length; doc++) {
         if (ordinals[doc] >= first && ordinals[doc] < end) marks[doc] = 1
       }

@@ -1,5 +1,5 @@
 /** Finds the first documents of a search in its order, over all segments. */
-import { invalidArgument } from '../../../api/index.js'
+import { invalidArgument, lowerBound } from '../../../api/index.js'
 import type { SearchHit, SearchSort } from '../search-backend.js'
 import { allDocs, gallop } from './doc-sets.js'
 import { endScores, type SegmentMatches } from './search-run.js'
@@ -149,15 +149,9 @@ function firstPlaces(
   for (let place = some; place < size; place++) {
     // Most numbers lose against the last one kept, which takes one comparison.
     if (order(place, kept[some - 1]) >= 0) continue
-    let low = 0
-    let high = some - 1
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (order(kept[middle], place) < 0) low = middle + 1
-      else high = middle
-    }
-    kept.copyWithin(low + 1, low, some - 1)
-    kept[low] = place
+    const at = lowerBound(0, some - 1, (index) => order(kept[index], place) < 0)
+    kept.copyWithin(at + 1, at, some - 1)
+    kept[at] = place
   }
   return [...kept.subarray(0, wanted)]
 }

@@ -5,7 +5,7 @@
  * newest rows are also kept in memory. A subscriber is a position. It reads from memory or, if its
  * position is older, from the table, so a slow subscriber occupies no memory.
  */
-import { assert, CellarError, Waiters, type Table } from '../../../../api/index.js'
+import { assert, CellarError, lowerBound, Waiters, type Table } from '../../../../api/index.js'
 import { MetadataErrorCode } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
@@ -114,14 +114,9 @@ export class ChangeLog {
 
   /** The commits of the row in memory that contains a sequence. */
   #recentCommits(sequence: number): FeedCommit[] {
-    let low = 0
-    let high = this.#recent.length - 1
-    while (low < high) {
-      const middle = (low + high + 1) >> 1
-      if (this.#recent[middle].first <= sequence) low = middle
-      else high = middle - 1
-    }
-    return decodeRows(this.#recent[low].rows)
+    const recent = this.#recent
+    const after = lowerBound(1, recent.length, (at) => recent[at].first <= sequence)
+    return decodeRows(recent[after - 1].rows)
   }
 
   /** A page of the table, from the row that contains a sequence. */

@@ -1,6 +1,6 @@
 /** Reads a segment through a cache: terms, postings, stored documents and lengths. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { assert } from '../../../../api/index.js'
+import { assert, lowerBound } from '../../../../api/index.js'
 import { ByteReader, corrupt } from '../../../bytes/byte-reader.js'
 import type { SearchDocument } from '../../search-backend.js'
 import type { ByteCache } from './byte-cache.js'
@@ -146,7 +146,7 @@ export class SegmentReader {
       const place = this.#blockOf(key)
       if (block === undefined || place !== number) block = await this.#termBlock(place)
       number = place
-      const at = lowerBound(block.keys, key)
+      const at = positionIn(block.keys, key)
       if (block.keys[at] !== key) continue
       visit(term, this.#decode(block, at, await this.#postingsReader(block, at)).docs)
     }
@@ -169,7 +169,7 @@ export class SegmentReader {
     for (let number = this.#blockOf(first); number < termBlocks.length; number++) {
       if (termBlocks[number] >= end) return
       const block = await this.#termBlock(number)
-      for (let at = lowerBound(block.keys, first); at < block.keys.length; at++) {
+      for (let at = positionIn(block.keys, first); at < block.keys.length; at++) {
         const key = block.keys[at]
         if (key >= end) return
         const reader = this.#postingsReader(block, at)
@@ -257,13 +257,7 @@ export class SegmentReader {
   /** The encoded form of a stored document. */
   async storedBytes(doc: number): Promise<Buffer> {
     const { storedBlocks } = this.header
-    let at = 0
-    let last = storedBlocks.length - 1
-    while (at < last) {
-      const middle = (at + last + 1) >>> 1
-      if (storedBlocks[middle] <= doc) at = middle
-      else last = middle - 1
-    }
+    const at = lowerBound(1, storedBlocks.length, (block) => storedBlocks[block] <= doc) - 1
     const block = await this.#cached('s', at, async (): Promise<Loaded<Buffer[]>> => {
       const bytes = await this.#rows.read(this.number, rowKind.stored, at)
       const reader = new ByteReader(bytes, `stored documents of the search segment ${this.number}`)
@@ -302,7 +296,7 @@ export class SegmentReader {
     const key = termKey(index, term)
     return this.#cached<T | undefined>(kind, key, async () => {
       const block = await this.#termBlock(this.#blockOf(key))
-      const at = lowerBound(block.keys, key)
+      const at = positionIn(block.keys, key)
       if (block.keys[at] !== key) return [undefined, 0]
       const reader = await this.#postingsReader(block, at)
       return read(this.#decode(block, at, reader), reader)
@@ -312,7 +306,7 @@ export class SegmentReader {
   /** Index of the last block whose first key is at or below `key`; 0 if there is none. */
   #blockOf(key: string): number {
     const { termBlocks } = this.header
-    const next = lowerBound(termBlocks, key)
+    const next = positionIn(termBlocks, key)
     return termBlocks[next] === key ? next : Math.max(0, next - 1)
   }
 
@@ -371,13 +365,6 @@ export class SegmentReader {
 }
 
 /** Index of the first element at or above `key`. */
-export function lowerBound(sorted: readonly string[], key: string): number {
-  let low = 0
-  let high = sorted.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (sorted[middle] < key) low = middle + 1
-    else high = middle
-  }
-  return low
+export function positionIn(sorted: readonly string[], key: string): number {
+  return lowerBound(0, sorted.length, (at) => sorted[at] < key)
 }
