@@ -261,9 +261,8 @@ export class Blobs {
    * the others, so that it does not keep their bytes for ever.
    */
   async *#all(signal?: AbortSignal): AsyncGenerator<readonly [key: Buffer, state: BlobState]> {
-    const options = { columns: [stateColumn], ...(signal && { signal }) }
     const damaged: unknown[] = []
-    for await (const row of this.#parts.table.scan(options)) {
+    for await (const row of this.#parts.table.scan({ columns: [stateColumn], signal })) {
       let state: BlobState
       try {
         state = decodeState(row.value(stateColumn)!, row.row!)

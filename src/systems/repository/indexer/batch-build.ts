@@ -159,7 +159,7 @@ export class BatchBuild {
       limit: recordsPerPage,
       ...(start === undefined ? {} : { startId: Buffer.from(start, 'hex') }),
       ...(stop === undefined ? {} : { stopId: Buffer.from(stop, 'hex') }),
-      ...(filter === undefined ? {} : { filter }),
+      filter,
     })
     for await (const { id } of records) ids.push(id)
     return ids
@@ -214,11 +214,7 @@ async function splitTable(
   const { table } = context
   const startRow = startId === undefined ? undefined : RecordId.parse(startId).bytes
   const stopRow = stopId === undefined ? undefined : RecordId.parse(stopId).bytes
-  const bounds = {
-    ...(startRow === undefined ? {} : { startRow }),
-    ...(stopRow === undefined ? {} : { stopRow }),
-  }
-  const [first] = await table.scan({ ...bounds, limit: 1 }).all()
+  const [first] = await table.scan({ startRow, stopRow, limit: 1 }).all()
   if ((first as typeof first | undefined) === undefined) return []
   const reversed = {
     ...(stopRow === undefined ? {} : { startRow: stopRow, startInclusive: false }),

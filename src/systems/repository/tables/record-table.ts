@@ -232,7 +232,7 @@ export class RecordTable extends RecordReader {
     const { signal } = purgeOptions.read(options)
     let count = 0
     const columns = [headColumn]
-    for await (const row of this.context.table.scan({ columns, ...(signal && { signal }) })) {
+    for await (const row of this.context.table.scan({ columns, signal })) {
       if (
         await purgeRecord(this.context, storedRecordId(row.row, `a row of ${this.context.keyText}`))
       )

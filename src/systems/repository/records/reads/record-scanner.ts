@@ -120,14 +120,11 @@ export function scanRecords(
   const [startRow, stopRow] = [rowOf(scan.startId), rowOf(scan.stopId)]
   const isOne = startRow !== undefined && stopRow?.equals(startRow) === true
   const prefix = startRow === undefined && stopRow === undefined ? filter?.rowPrefix : undefined
-  const range = {
-    ...(startRow === undefined ? {} : { startRow }),
-    ...(stopRow === undefined ? {} : { stopRow, stopInclusive: isOne }),
-  }
+  const range = { startRow, stopRow, stopInclusive: isOne }
   const rows: Scan = {
     columns: [headColumn],
+    signal,
     ...(prefix === undefined ? range : { prefix }),
-    ...(signal === undefined ? {} : { signal }),
   }
   return scanned(context, rows, limit, filter, wanted)
 }
