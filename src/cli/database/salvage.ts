@@ -46,13 +46,15 @@ export async function repair(words: RepairWords): Promise<void> {
   const apply = words.apply === true
   const settings = optionsOf(words, progress)
   const plan = await Database.repair(words.directory, settings).finally(() => progress.end())
-  if (!apply || plan.problems.length === 0) {
+  if (!apply) {
     if (plan.problems.length > 0) process.exitCode = ExitCode.problems
     await report(plan, words)
     return
   }
   const output = new Output(words.json === true)
-  output.note(`repairs ${plan.problems.length} problems; ${plan.losses.length} losses are listed`)
+  if (plan.problems.length > 0) {
+    output.note(`repairs ${plan.problems.length} problems; ${plan.losses.length} losses are listed`)
+  }
   const done = await Database.repair(words.directory, { ...settings, apply }).finally(() => {
     progress.end()
   })

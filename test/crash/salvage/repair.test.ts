@@ -60,6 +60,18 @@ async function judge(
 ): Promise<string | undefined> {
   try {
     await Database.repair(directory, { ...options, apply: true, fileSystem })
+  } catch (error) {
+    return (error as Error).message
+  }
+  return damageOf(fileSystem, expected)
+}
+
+/** What is missing or wrong in a directory that was repaired. */
+async function damageOf(
+  fileSystem: SimulatedDisk,
+  expected: readonly string[],
+): Promise<string | undefined> {
+  try {
     const { sound, problems } = await Database.verify(directory, { fileSystem })
     if (!sound) return problems[0].message
     const found = await contentOf(fileSystem)
@@ -104,6 +116,28 @@ for (const ending of ['sst', 'val'] as const) {
         }
       }
       t.comment(`${runs} runs`)
+      t.strictSame(complaints.slice(0, 3), [], `${complaints.length} complaints`)
+    })
+
+    void t.test(`a power cut after a repair that finished a killed one: ${name}`, async (t) => {
+      const start = await damaged(ending)
+      const expected = await expectedOf(start)
+      const disk = start.crash('keepAll', random)
+      const killed: (readonly [string, SimulatedDisk])[] = []
+      disk.beforeOperation = ({ kind, path }) => {
+        killed.push([`killed before ${kind} ${path}`, disk.kill()])
+      }
+      await repair(disk)
+      const complaints: string[] = []
+      for (const [where, image] of killed) {
+        await repair(image)
+        for (const policy of crashPolicies) {
+          const cut = image.crash(policy, random)
+          const complaint = await damageOf(cut, expected)
+          if (complaint !== undefined) complaints.push(`${where}, ${policy}: ${complaint}`)
+        }
+      }
+      t.comment(`${killed.length} kills`)
       t.strictSame(complaints.slice(0, 3), [], `${complaints.length} complaints`)
     })
 

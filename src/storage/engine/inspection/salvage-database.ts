@@ -16,6 +16,7 @@
  * that the backup has gets a name there before, and then the complete copy replaces it.
  * After an error before the manifest is published the old one is in force. After a later one the
  * directory is repaired, and some damaged files were not moved: the next open removes them.
+ * A repair that finds nothing to do syncs the directory, so that the work of a killed one lasts.
  *
  * A lost cell can bring an older version to light, and a lost marker the cells that it deleted;
  * the losses name the rows.
@@ -113,9 +114,10 @@ export async function repairDatabase(directory: string, options: RepairOptions):
   const lock = await fileSystem.lock(directory)
   try {
     return await withWreck(fileSystem, directory, settings, async (wreck) => {
-      return wreck.evidence.problems.length > 0 || wreck.isDamaged
-        ? run(wreck).repair()
-        : run(wreck).plan()
+      if (wreck.evidence.problems.length > 0 || wreck.isDamaged) return run(wreck).repair()
+      // The names that a killed repair has left may not be durable yet.
+      fileSystem.syncDirectorySync(directory)
+      return run(wreck).plan()
     })
   } finally {
     await lock.release()
