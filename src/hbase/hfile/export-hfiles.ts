@@ -26,7 +26,6 @@ import {
   completeExport,
   hiddenName,
   prepareDirectory,
-  removeNamed,
   takeBackList,
   type ExportedFile,
 } from './file-list.js'
@@ -177,10 +176,9 @@ class Files {
     return this.#finished
   }
 
-  /** Removes the files, also those that have their names. */
+  /** Removes the files, all of which are hidden. */
   abandon(): void {
     for (const writer of this.#made) writer.abandon()
-    removeNamed(this.#fileSystem, this.#directory, this.#finished)
   }
 
   #start(family: number): HFileWriter {

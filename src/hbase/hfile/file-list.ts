@@ -31,8 +31,8 @@ export interface ExportedFile {
 
 const listName = '_CELLAR'
 const files = listOf(record('a file', fileFields))
-/** HBase does not load files whose names begin so. */
-const hidden = '.'
+/** HBase does not load files whose names begin so; it does load those that begin with a dot. */
+const hidden = '_'
 
 /** The name of a file until it is complete. */
 export function hiddenName(file: string): string {
@@ -55,7 +55,7 @@ export function prepareDirectory(fileSystem: FileSystem, directory: string): voi
     }
     const isFolder = fileSystem.statSync(path)?.kind === 'directory'
     const names = isFolder ? fileSystem.listSync(path) : ['']
-    const foreign = names.find((each) => !/^\.[0-9a-f]{32}$/.test(each))
+    const foreign = names.find((each) => !/^_[0-9a-f]{32}$/.test(each))
     if (foreign !== undefined) {
       const found = foreign === '' ? family : fileSystem.join(family, foreign)
       const message = `${directory} must be empty for an export to HFiles; it holds ${found}`
@@ -71,19 +71,20 @@ function removeUnfinished(fileSystem: FileSystem, directory: string): void {
   const list = readList(fileSystem, directory)
   const isHidden = ({ family, file }: ExportedFile): boolean =>
     fileSystem.statSync(hiddenPath(fileSystem, directory, family, file)) !== undefined
-  if (list === undefined || !list.files.some(isHidden)) return
-  if (takeBackList(fileSystem, directory, list.id)) removeNamed(fileSystem, directory, list.files)
+  if (list?.files.some(isHidden) === true) takeBackList(fileSystem, directory, list.id)
 }
 
 /**
- * Removes the list of an export that failed, before its files are removed. False if the list of
- * this id is still there.
+ * Hides the files of an export again, and then removes its list: at each moment in between the
+ * export is one that did not end. False if the list of this id is still there.
  */
 export function takeBackList(fileSystem: FileSystem, directory: string, id: string): boolean {
   const path = fileSystem.join(directory, listName)
   removeQuietly(fileSystem, path + temporarySuffix)
   try {
-    if (readList(fileSystem, directory)?.id !== id) return true
+    const list = readList(fileSystem, directory)
+    if (list?.id !== id) return true
+    renameFiles(fileSystem, directory, list.files, false)
     fileSystem.unlinkSync(path)
   } catch {
     return false
@@ -91,17 +92,6 @@ export function takeBackList(fileSystem: FileSystem, directory: string, id: stri
   // A list must not come back without its files after a power cut.
   quietly(() => fileSystem.syncDirectorySync(directory))
   return true
-}
-
-/** Removes those files of an export that have their names. */
-export function removeNamed(
-  fileSystem: FileSystem,
-  directory: string,
-  list: readonly ExportedFile[],
-): void {
-  for (const { family, file } of list) {
-    removeQuietly(fileSystem, fileSystem.join(fileSystem.join(directory, family), file))
-  }
 }
 
 /**
@@ -119,7 +109,7 @@ export function completeExport(
     fileSystem.syncDirectorySync(fileSystem.join(directory, family))
   }
   writeCheckedJsonSync(fileSystem, directory, listName, { format: 1, id, files: list })
-  nameFiles(fileSystem, directory, list)
+  renameFiles(fileSystem, directory, list, true)
 }
 
 /** Refuses an export that was not alone: HBase would load the files of two tables as one. */
@@ -157,7 +147,7 @@ export function finishedExport(
   }
   // The process that wrote the list may have ended before it was on the disk.
   fileSystem.syncDirectorySync(directory)
-  nameFiles(fileSystem, directory, list.files)
+  renameFiles(fileSystem, directory, list.files, true)
   return list.files
 }
 
@@ -183,12 +173,21 @@ function hiddenPath(
   return fileSystem.join(fileSystem.join(directory, family), hiddenName(file))
 }
 
-/** Gives files their names, durably; those that have them, or that HBase has taken, stay. */
-function nameFiles(fileSystem: FileSystem, directory: string, list: readonly ExportedFile[]): void {
+/**
+ * Gives files their names, or hides them, durably. Those that are so already, or that HBase has
+ * taken, stay.
+ */
+function renameFiles(
+  fileSystem: FileSystem,
+  directory: string,
+  list: readonly ExportedFile[],
+  shown: boolean,
+): void {
   for (const { family, file } of list) {
-    const from = hiddenPath(fileSystem, directory, family, file)
-    if (fileSystem.statSync(from) === undefined) continue
-    fileSystem.renameSync(from, fileSystem.join(fileSystem.join(directory, family), file))
+    const shownPath = fileSystem.join(fileSystem.join(directory, family), file)
+    const paths = [hiddenPath(fileSystem, directory, family, file), shownPath]
+    const [from, to] = shown ? paths : paths.reverse()
+    if (fileSystem.statSync(from) !== undefined) fileSystem.renameSync(from, to)
   }
   for (const family of new Set(list.map((each) => each.family))) {
     const folder = fileSystem.join(directory, family)

@@ -8,6 +8,7 @@ import { exportHFiles, exportWithId } from '../../../../src/hbase/hfile/export-h
 import { finishedExport } from '../../../../src/hbase/hfile/file-list.js'
 import { fileError, syntheticError } from '../../../../src/storage/fs/errors.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { crashPolicies } from '../../../doubles/power-cut.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'
 
@@ -24,10 +25,32 @@ function filesOf(disk: SimulatedDisk, path: string): string[] {
   return disk.listSync(path).flatMap((name) => filesOf(disk, disk.join(path, name)))
 }
 
-/** The files that HBase would load after a power cut: one of each family. */
+/** The files that HBase would load: it passes over an underscore, and not over a dot. */
+function shown(disk: SimulatedDisk): string[] {
+  return filesOf(disk, directory).filter((path) => !/\/_[^/]*$/.test(path))
+}
+
+/** The number of files that HBase would load after a power cut: one of each family. */
 function loadable(disk: SimulatedDisk): number {
-  const image = disk.crash('dropUnsynced', randomFrom(seed))
-  return filesOf(image, directory).filter((path) => !/\/[._][^/]*$/.test(path)).length
+  return shown(disk.crash('dropUnsynced', randomFrom(seed))).length
+}
+
+/** Runs an export that dies at an operation; false if it ends before. */
+async function dies(
+  disk: SimulatedDisk,
+  run: typeof exportOnce,
+  dieAt: number,
+  observe: () => void = () => undefined,
+): Promise<boolean> {
+  let operations = 0
+  disk.beforeOperation = ({ kind, path }) => {
+    observe()
+    // Not even a cleanup works any more.
+    if (++operations >= dieAt) throw fileError(kind, path, syntheticError('EIO'))
+  }
+  await run(disk).catch(() => undefined)
+  disk.beforeOperation = undefined
+  return operations >= dieAt
 }
 
 /** As a move exports, which continues what another call has completed. */
@@ -63,18 +86,50 @@ void t.test('an export that dies is made again, or completed', async (t) => {
   for (const run of [exportOnce, exportOrFind]) {
     for (let dieAt = 1, isDone = false; !isDone; dieAt++) {
       const disk = new SimulatedDisk()
-      let operations = 0
-      disk.beforeOperation = ({ kind, path }) => {
-        // Not even a cleanup works any more.
-        if (++operations >= dieAt) throw fileError(kind, path, syntheticError('EIO'))
-      }
-      await run(disk).catch(() => undefined)
-      disk.beforeOperation = undefined
-      isDone = operations < dieAt
+      isDone = !(await dies(disk, run, dieAt))
       const named = filesOf(disk, directory).filter((path) => /\/[0-9a-f]{32}$/.test(path))
       if (run === exportOrFind || named.length < 2) await run(disk)
       else await t.rejects(run(disk), { code: 'ERR_DIRECTORY_NOT_EMPTY' }, 'all have their names')
       if (run === exportOrFind || named.length < 2) t.equal(loadable(disk), 2, `died at ${dieAt}`)
     }
   }
+})
+
+void t.test('no file is shown without the list of all, at any moment', async (t) => {
+  const complaints: string[] = []
+  let moments = 0
+  const check = (disk: SimulatedDisk, where: string): void => {
+    for (const policy of crashPolicies) {
+      const image = disk.crash(policy, randomFrom(++moments))
+      if (shown(image).length === 0 || image.statSync(`${directory}/_CELLAR`)) continue
+      complaints.push(`${where}, ${policy}: ${shown(image).join(' ')}`)
+    }
+  }
+  const whole = new SimulatedDisk()
+  await dies(whole, exportOnce, Infinity, () => check(whole, 'an export'))
+  for (let dieAt = 1; ; dieAt++) {
+    const disk = new SimulatedDisk()
+    if (!(await dies(disk, exportOnce, dieAt))) break
+    await dies(disk, exportOnce, Infinity, () => check(disk, `a second one, died at ${dieAt}`))
+  }
+  t.comment(`${moments} moments`)
+  t.strictSame(complaints.slice(0, 3), [], `${complaints.length} complaints`)
+})
+
+void t.test('an export after two that died', async (t) => {
+  const complaints: string[] = []
+  for (let first = 1; ; first++) {
+    const start = new SimulatedDisk()
+    if (!(await dies(start, exportOnce, first))) break
+    for (let second = 1; ; second++) {
+      const disk = start.kill()
+      if (!(await dies(disk, exportOnce, second))) break
+      if (filesOf(disk, directory).filter((path) => /\/[0-9a-f]{32}$/.test(path)).length === 2)
+        continue
+      const error = await exportOnce(disk).catch((failure: Error) => failure)
+      if (error === undefined && loadable(disk) === 2) continue
+      complaints.push(`${first}, ${second}: ${String(error)}`)
+    }
+  }
+  t.strictSame(complaints.slice(0, 3), [], `${complaints.length} complaints`)
 })

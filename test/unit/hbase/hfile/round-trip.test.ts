@@ -163,7 +163,7 @@ void t.test('what an export left that was killed is removed by the next', async 
   const fileSystem = new MemoryFileSystem()
   await fillTable(database, 't', seededRandom(seed))
   fileSystem.makeDirectorySync('/out/f')
-  fileSystem.openSync(`/out/f/.${'0'.repeat(32)}`, 'create').closeSync()
+  fileSystem.openSync(`/out/f/_${'0'.repeat(32)}`, 'create').closeSync()
   const { files } = await exportHFiles(database, 't', '/out', { fileSystem })
   const names = fileSystem.listSync('/out/f')
   t.strictSame(
