@@ -2,7 +2,7 @@
  * The list of an export, `_CELLAR` in its directory: the files, and how many cells they have. It is
  * written when all files are durable, and before they get their names. HBase passes over it.
  */
-import { CellarError, ErrorCode } from '../../base/errors.js'
+import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import { makeDurableDirectory } from '../../storage/engine/open/make-directory.js'
 import { quietly, removeQuietly } from '../../storage/fs/quietly.js'
 import type { FileSystem } from '../../storage/fs/types.js'
@@ -149,6 +149,26 @@ export function finishedExport(
   fileSystem.syncDirectorySync(directory)
   renameFiles(fileSystem, directory, list.files, true)
   return list.files
+}
+
+/**
+ * Refuses a directory without a file of its list: an export that did not end, or a part of one. A
+ * directory without a list has no Cellar as its writer. `ERR_CORRUPTION`.
+ */
+export function checkComplete(
+  fileSystem: FileSystem,
+  directory: string,
+  paths: ReadonlySet<string>,
+): void {
+  for (const { family, file } of readList(fileSystem, directory)?.files ?? []) {
+    const path = fileSystem.join(fileSystem.join(directory, family), file)
+    if (paths.has(path)) continue
+    const expected = 'a file of the export, as its list says'
+    const isHidden = fileSystem.statSync(hiddenPath(fileSystem, directory, family, file))
+    const found =
+      isHidden === undefined ? 'nothing' : 'one without its name: the export did not end'
+    throw corruption('incomplete export to HFiles', { file: path, offset: 0, expected, found })
+  }
 }
 
 /** The list of a directory; undefined if there is none. `ERR_CORRUPTION`. */

@@ -20,6 +20,7 @@ import type { FileSystem } from '../../storage/fs/types.js'
 import { ExportCollector } from '../../table/transfer/export-collector.js'
 import { ChunkEncoder, ChunkKind, exportMagic } from '../../table/transfer/export-format.js'
 import { plainCodec } from '../../table/transfer/export-table.js'
+import { checkComplete } from './file-list.js'
 import { HFileReader } from './hfile-reader.js'
 import { HFileMerge, type MergedFile } from './merge.js'
 import { loadOptions, type HFileLoadOptions } from './options.js'
@@ -96,15 +97,19 @@ interface Source {
   readonly loadSequence: number | undefined
 }
 
-/** The HFiles of a directory. `ERR_INVALID_ARGUMENT`; `ERR_UNSUPPORTED` for references. */
+/**
+ * The HFiles of a directory. `ERR_INVALID_ARGUMENT`; `ERR_UNSUPPORTED` for references;
+ * `ERR_CORRUPTION` for an export of Cellar that did not end, or lacks a file.
+ */
 function filesOf(fileSystem: FileSystem, directory: string): Source[] {
   if (fileSystem.statSync(directory)?.kind !== 'directory') {
     throw invalidArgument(`${directory} is no directory`)
   }
   const sources: Source[] = []
-  for (const family of shownNames(fileSystem, directory)) {
+  for (const family of fileSystem.listSync(directory).sort()) {
     const folder = fileSystem.join(directory, family)
-    if (fileSystem.statSync(folder)?.kind !== 'directory' || family === 'recovered.edits') continue
+    const isOfRegion = family.startsWith('.') || family === 'recovered.edits'
+    if (isOfRegion || fileSystem.statSync(folder)?.kind !== 'directory') continue
     for (const name of shownNames(fileSystem, folder)) {
       const path = fileSystem.join(folder, name)
       if (fileSystem.statSync(path)?.kind !== 'file') continue
@@ -116,11 +121,12 @@ function filesOf(fileSystem: FileSystem, directory: string): Source[] {
       sources.push({ fileSystem, path, family, loadSequence })
     }
   }
+  checkComplete(fileSystem, directory, new Set(sources.map(({ path }) => path)))
   if (sources.length > 0) return sources
   throw invalidArgument(`${directory} holds no HFiles: they lie in it as family/file`)
 }
 
-/** Names that HBase's bulk load does not pass over, in order. */
+/** Names of a folder of a family that HBase's bulk load does not pass over, in order. */
 function shownNames(fileSystem: FileSystem, directory: string): string[] {
   return fileSystem
     .listSync(directory)

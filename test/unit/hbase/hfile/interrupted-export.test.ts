@@ -1,11 +1,13 @@
 /**
  * An export to HFiles that fails or dies at any operation of the file system: nothing is left that
- * stops a second one, which then survives a power cut.
+ * stops a second one, which then survives a power cut, and no load takes a part of it.
  */
 import t from 'tap'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { CellarError } from '../../../../src/api/index.js'
 import { exportHFiles, exportWithId } from '../../../../src/hbase/hfile/export-hfiles.js'
 import { finishedExport } from '../../../../src/hbase/hfile/file-list.js'
+import { loadHFiles } from '../../../../src/hbase/hfile/load-hfiles.js'
 import { fileError, syntheticError } from '../../../../src/storage/fs/errors.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { crashPolicies } from '../../../doubles/power-cut.js'
@@ -132,4 +134,33 @@ void t.test('an export after two that died', async (t) => {
     }
   }
   t.strictSame(complaints.slice(0, 3), [], `${complaints.length} complaints`)
+})
+
+void t.test('an export that died is loaded as a whole or not at all', async (t) => {
+  let refused = 0
+  for (let dieAt = 1, isDone = false; !isDone; dieAt++) {
+    const disk = new SimulatedDisk()
+    isDone = !(await dies(disk, exportOnce, dieAt))
+    const target = await openMemoryDatabase()
+    const loaded = await loadHFiles(target, 't', [directory], { fileSystem: disk }).catch(
+      (error: unknown) => error,
+    )
+    if (loaded instanceof CellarError) {
+      refused++
+      const isNamed = disk.statSync(`${directory}/_CELLAR`) === undefined
+      t.equal(loaded.code, isNamed ? 'ERR_INVALID_ARGUMENT' : 'ERR_CORRUPTION', loaded.message)
+      t.strictSame(target.admin.listTableNames(), [], 'no table was made')
+    } else t.match(loaded, { files: 2, cells: 2 }, `died at ${dieAt}`)
+    await target.close()
+  }
+  t.ok(refused > 10, `${refused} refused`)
+})
+
+void t.test('a copy of an export without a file is refused', async (t) => {
+  const disk = new SimulatedDisk()
+  const { files } = await exportHFiles(database, 't', directory, { fileSystem: disk })
+  const path = `${directory}/${files[1].family}/${files[1].file}`
+  disk.unlinkSync(path)
+  const loading = loadHFiles(database, 'u', [directory], { fileSystem: disk })
+  await t.rejects(loading, { code: 'ERR_CORRUPTION', corruption: { file: path } })
 })
