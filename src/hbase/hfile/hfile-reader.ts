@@ -10,6 +10,7 @@
  */
 import { corruption, type CellarError } from '../../base/errors.js'
 import type { EntryRanges } from '../../storage/cell/cell-view.js'
+import { quietly } from '../../storage/fs/quietly.js'
 import type { File, FileSystem } from '../../storage/fs/types.js'
 import { BlockReader, type Block } from './block-reader.js'
 import { CellBlock, CellFaultError } from './cell-reading.js'
@@ -64,7 +65,7 @@ export class HFileReader implements EntryRanges {
     try {
       return new HFileReader(file, family, loadSequence)
     } catch (error) {
-      file.closeSync()
+      quietly(() => file.closeSync())
       throw error
     }
   }
@@ -137,9 +138,9 @@ export class HFileReader implements EntryRanges {
     return this.#blocks.offset
   }
 
-  /** Closes the file. Calling it again does nothing. */
+  /** Closes the file, which was only read, so no error counts. Calling it again does nothing. */
   close(): void {
-    this.#file.closeSync()
+    quietly(() => this.#file.closeSync())
   }
 
   #nextBlock(): boolean {

@@ -1,4 +1,5 @@
 /** Small files that are written as a whole or not at all, and read at once. */
+import { quietly } from './quietly.js'
 import type { FileSystem } from './types.js'
 
 /** Suffix of the name of a file while it is being written. */
@@ -34,6 +35,6 @@ export function readWholeFileSync(fileSystem: FileSystem, path: string): Buffer 
     // A file that became shorter meanwhile has fewer bytes.
     return bytes.subarray(0, file.readSync(bytes, 0, bytes.length, 0))
   } finally {
-    file.closeSync()
+    quietly(() => file.closeSync())
   }
 }
