@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { CellarError, ErrorCode, invalidArgument, type Put } from '../../api/index.js'
+import { CellarError, ErrorCode, invalidArgument, type Put, type PutCell } from '../../api/index.js'
 import { systemRandomBytes } from '../../base/random-bytes.js'
 import type { Database, EmbeddedTable } from '../../entries/index.js'
 import { loadCodecs } from '../../storage/codec/codec.js'
@@ -101,8 +101,19 @@ export interface LoadWords extends DirectoryWords {
   readonly table?: string
 }
 
-/** Most cells that are written together. */
-const cellsPerBatch = 500
+/** Cells, and their bytes, after which no further row is written together with them. */
+const batchCells = 500
+const batchBytes = 1024 * 1024
+/** Bytes at which a row is cut, so that a wide one does not fill the memory. */
+const batchBytesMax = 8 * 1024 * 1024
+/** Bytes of a cell in memory beside its row, qualifier and value. */
+const cellBytes = 64
+
+/** A put that grows while lines of its row come. */
+interface RowPut extends Put {
+  readonly row: Buffer
+  readonly cells: PutCell[]
+}
 
 /**
  * Puts the cells of a dump into a table, which is created as it was if it is absent. Loading a dump
@@ -149,7 +160,10 @@ class Loading {
   private readonly database: Database
   private readonly wanted: string | undefined
   private table: EmbeddedTable | undefined = undefined
-  private puts: Put[] = []
+  private puts: RowPut[] = []
+  /** Cells in these puts, and their bytes. */
+  private cellsWaiting = 0
+  private bytesWaiting = 0
   /** Number of cells before the dump that is being read; undefined between dumps. */
   private cellsBefore: number | undefined = undefined
 
@@ -182,15 +196,32 @@ class Loading {
       this.into(isThere ? database.table(target) : await database.createTable(target, described))
       return
     }
-    this.puts.push(putOf(line))
+    await this.add(line)
     this.cells++
-    if (this.puts.length >= cellsPerBatch) await this.flush()
+  }
+
+  /**
+   * Adds a cell to the put of its row. A row is put as a whole: its markers come before the cells
+   * that are newer, so that of a part of it too little would show.
+   */
+  private async add(cell: ExportedCell): Promise<void> {
+    const { row, family, qualifier, timestamp, type, value, ttlMilliseconds } = cell
+    const bytes = cellBytes + row.length + qualifier.length + value.length
+    const isSame = this.puts.at(-1)?.row.equals(row) === true
+    const isFull = this.cellsWaiting >= batchCells || this.bytesWaiting >= batchBytes
+    const isCut = this.bytesWaiting + bytes > batchBytesMax
+    if (isCut || (isFull && !isSame)) await this.flush()
+    if (isCut || !isSame) this.puts.push({ row, cells: [] })
+    const column = { family, qualifier }
+    this.puts.at(-1)!.cells.push({ column, value, timestamp, type, ttlMilliseconds })
+    this.cellsWaiting++
+    this.bytesWaiting += bytes
   }
 
   /** Ends a dump. `ERR_INVALID_ARGUMENT` if it lacks its last line. */
   async end(): Promise<void> {
-    await this.flush()
     if (this.cellsBefore !== undefined) throw cutDump('the dump has no end')
+    await this.flush()
   }
 
   private async flush(): Promise<void> {
@@ -201,6 +232,8 @@ class Loading {
       throw new CellarError(ErrorCode.invalidArgument, message)
     }
     this.puts = []
+    this.cellsWaiting = 0
+    this.bytesWaiting = 0
     await table.putList(puts).catch((error: unknown) => {
       // The list says only that some puts failed; the first failure says why.
       const first = error instanceof CellarError ? error.failures?.values().next().value : undefined
@@ -211,13 +244,4 @@ class Loading {
 
 function cutDump(what: string): CellarError {
   return new CellarError(ErrorCode.invalidArgument, `${what}: it may be cut`)
-}
-
-function putOf(cell: ExportedCell): Put {
-  const { row, family, qualifier, timestamp, type, value, ttlMilliseconds } = cell
-  return {
-    row,
-    cells: [{ column: { family, qualifier }, value, timestamp, type }],
-    ...(ttlMilliseconds !== undefined && { ttlMilliseconds }),
-  }
 }

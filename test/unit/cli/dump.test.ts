@@ -140,6 +140,41 @@ void t.test('a dump that was cut at the end of a line is refused', async (t) => 
   t.equal((await cellar(...chosen)).out, '1 cells in t\n')
 })
 
+void t.test('a load that ends early puts whole rows, however long they are', async (t) => {
+  const source = join(home, 'masked')
+  const database = await Database.open(source)
+  const table = await database.createTable('t', { families: { f: {} } })
+  for (let i = 0; i < 300; i++) await table.put({ row: `a${i}`, cells: { 'f:q': 'v' } })
+  // Its marker is the first line of the row, and the new cells the last ones.
+  const cells = Array.from({ length: 900 }, (_, i) => {
+    return { column: { family: 'f', qualifier: String(i) }, value: 'new', timestamp: 9 }
+  })
+  await table.put({ row: 'b', cells })
+  await table.delete({ row: 'b', timestamp: 8 })
+  await database.close()
+  const lines = (await cellar('dump', 't', '--raw', '-d', source)).out.split('\n')
+  const first = lines.findIndex((line) => line.includes('DeleteFamily'))
+  t.equal(first, 301)
+  const file = join(home, 'masked.json')
+  const target = join(home, 'masked-loaded')
+  const other = await Database.open(target)
+  const old = await other.createTable('t', { families: { f: {} } })
+  await old.put({ row: 'b', cells: { 'f:q': 'old' }, timestamp: 1 })
+  await other.close()
+  const rowOfB = async () => (await cellar('get', 't', 'b', '-d', target)).out
+  const before = await rowOfB()
+  t.match(before, /old/)
+  for (const kept of [first + 1, first + 250, first + 901, lines.length - 2]) {
+    writeFileSync(file, `${lines.slice(0, kept).join('\n')}\n`)
+    t.equal((await cellar('load', file, '-d', target)).status, 2, `${kept} lines`)
+    t.equal(await rowOfB(), before)
+  }
+  writeFileSync(file, lines.join('\n'))
+  t.equal((await cellar('load', file, '-d', target)).status, 0)
+  t.equal((await rowOfB()).match(/new/g)?.length, 900)
+  t.notMatch(await rowOfB(), /old/)
+})
+
 void t.test('of several dumps in one file each goes to its own table', async (t) => {
   const source = join(home, 'several')
   const database = await Database.open(source)
