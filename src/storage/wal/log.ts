@@ -96,7 +96,7 @@ export class Log {
     return [...this.retained.segments, ...this.open.readable(durability === 'FSYNC_WAL')]
   }
 
-  /** Resolves after the next write, or when the log fails or is closed. */
+  /** Resolves after the next write, when the log fails or is closed, or by {@link wakeReaders}. */
   nextWrite(): Promise<void> {
     this.nextWriteGroup ??= deferred<void>()
     return this.nextWriteGroup.promise
@@ -248,7 +248,8 @@ export class Log {
     if (this.closing === undefined) this.retained.trim()
   }
 
-  private wakeReaders(): void {
+  /** Ends the waits for {@link nextWrite}. */
+  wakeReaders(): void {
     const group = this.nextWriteGroup
     this.nextWriteGroup = undefined
     group?.resolve()

@@ -290,6 +290,8 @@ function beginLog(parts: LogParts, { recovered, lastSequence }: Replayed): Log {
   })
   isBegun = true
   versions.addListener(() => log.noteManifest(versions.durableManifest))
+  // After a failure of the manifest no write follows for which readers of the log could wait.
+  lifecycle.onRefusal.push(() => log.wakeReaders())
   return log
 }
 

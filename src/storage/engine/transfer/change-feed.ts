@@ -7,10 +7,17 @@
  * read.
  *
  * Errors: `ERR_CHANGES_GONE` if segments after the start were removed, before anything is yielded;
- * `ERR_POISONED` once the log has failed; `ERR_CLOSED` after the close; `ERR_CORRUPTION` with file
- * and offset. An error ends the feed. Another feed can begin where it stopped.
+ * `ERR_POISONED` once the log has failed, or at its end if another failure has poisoned the
+ * database; `ERR_CLOSED` after the close; `ERR_CORRUPTION` with file and offset. An error ends the
+ * feed. Another feed can begin where it stopped.
  */
-import { CellarError, checkAborted, corruption, ErrorCode } from '../../../base/errors.js'
+import {
+  CellarError,
+  checkAborted,
+  corruption,
+  ErrorCode,
+  poisonedError,
+} from '../../../base/errors.js'
 import { sequenceOf } from '../../cell/cell-key.js'
 import type { LogSegment } from '../../wal/log-segment.js'
 import { SegmentReader } from '../../wal/segment-reader.js'
@@ -91,6 +98,9 @@ export async function* readMutations(
       // After an older segment that was not durable there is more to read.
       if (reader.fileNumber !== log.segments.at(-1)!.fileNumber) continue
       if (lastSequence >= span.to) return
+      // No mutation will follow.
+      const { failure } = parts.lifecycle
+      if (failure !== undefined) throw poisonedError(failure)
       await untilAborted(written, signal === undefined ? [ended] : [ended, signal])
       if (ended.aborted) return
     }
