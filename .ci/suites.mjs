@@ -89,9 +89,7 @@ for (const file of files.sort()) {
   suites.set(name, [...(suites.get(name) ?? []), file])
 }
 
-const preludes = ['no-coverage', 'no-reports'].map((each) => {
-  return `import '../../.ci/prelude/${each}.mjs'`
-})
+const prelude = "import '../../.ci/prelude/no-reports.mjs'"
 
 rmSync(join(root, folder), { recursive: true, force: true })
 mkdirSync(join(root, folder), { recursive: true })
@@ -103,6 +101,6 @@ for (const [name, members] of suites) {
       ? imports
       : ["import t from 'tap'", ...imports.map((line, i) => `t.comment('${members[i]}')\n${line}`)]
   const path = join(folder, `${name}.test.js`)
-  writeFileSync(join(root, path), [...preludes, ...lines, ''].join('\n'))
+  writeFileSync(join(root, path), [prelude, ...lines, ''].join('\n'))
   process.stdout.write(`${path}\n`)
 }
