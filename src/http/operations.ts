@@ -98,12 +98,26 @@ export function addRoute(
     url,
     config,
     handler: async (request, reply) => {
+      if (properties !== undefined) readQuery(request, querystring)
       const payload = await handler(request, reply)
       if (payload === undefined && answers[200] === undefined) void reply.code(204)
       return payload
     },
-    ...(properties === undefined ? {} : { schema: { querystring } }),
   })
+}
+
+/**
+ * Checks and converts the query of a request, and fills in its defaults. fastify compiles a schema
+ * here when its route is first used; given with the route it would be compiled by each start of a
+ * server. `ERR_INVALID_ARGUMENT`.
+ */
+function readQuery(request: FastifyRequest, querystring: object): void {
+  if (request.validateInput(request.query, querystring)) return
+  const errors = request.getValidationFunction(querystring)?.errors ?? []
+  const messages = errors.map(({ instancePath, message }) => {
+    return `querystring${instancePath} ${message ?? 'is wrong'}`
+  })
+  throw invalidArgument(messages.join(', '))
 }
 
 /** A body in JSON, as `declareOptions` declares one. */

@@ -164,14 +164,13 @@ function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): Fas
   closeWaitingAnswers(app.server)
   app.removeAllContentTypeParsers()
   app.setErrorHandler((error, request, reply) => {
-    const { code, message } = error as { code?: unknown; message: string }
+    const { code } = error as { code?: unknown }
     if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
       request.raw.resume()
       const message = `bodies of the type '${request.headers['content-type'] ?? ''}' are not taken`
       return sendError(reply, new CellarError(ServerErrorCode.mediaType, message))
     }
-    // A parameter of the query that is not as its schema says.
-    return sendError(reply, code === 'FST_ERR_VALIDATION' ? invalidArgument(message) : error)
+    return sendError(reply, error)
   })
   app.setNotFoundHandler((_request, reply) => {
     const code = ServerErrorCode.notFound
