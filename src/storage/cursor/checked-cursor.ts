@@ -10,15 +10,18 @@
  *   an entry then reads garbage, as it would read another block's bytes in production.
  */
 import { assert } from '../../base/assert.js'
-import { compareBytes } from '../../base/bytes.js'
+import { compareBytes, copyBytes } from '../../base/bytes.js'
 import { varintLength } from '../../base/varint.js'
 import { ShownEntry, type BackwardCursor, type Cursor, type DeferredCursor } from './cursor.js'
 
 /** Fills released memory; no row, type or sequence has such bytes. */
 const garbage = 0xdb
 
-/** Size of the pages in which copies are placed side by side, as entries in a block are. */
-const pageBytes = 16 * 1024
+/**
+ * Sizes of the first and of the largest page in which copies are placed side by side, as entries in
+ * a block are: most cursors show few entries, so a page is four times as large as the one before.
+ */
+const pageBytes = { first: 512, max: 16 * 1024 }
 
 const Direction = { none: 0, forward: 1, backward: 2 } as const
 type Direction = (typeof Direction)[keyof typeof Direction]
@@ -29,10 +32,13 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
   readonly inner: Cursor
   private readonly copies: boolean
   private readonly pages: Buffer[] = []
-  private used = pageBytes
+  private used = 0
   private direction: Direction = Direction.none
   private closed = false
   private rowIsFound = false
+  /** A key that the move in progress is compared with; the memory serves each move. */
+  private kept = Buffer.allocUnsafe(64)
+  private keptBytes = 0
 
   /**
    * Wraps a cursor at its current position. With `copies`, entries are shown in memory that the
@@ -57,34 +63,34 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
   settle(): void {
     this.use()
     assert(this.deferred, 'only a deferred cursor is settled')
-    const before = this.keyAtHand()
+    this.keepKeyAtHand()
     this.move(() => (this.inner as DeferredCursor).settle())
-    if (this.valid) this.expectBehind(before, true)
+    if (this.valid) this.expectBehind(true)
   }
 
   seek(key: Uint8Array, length: number): void {
     this.use()
-    const wanted = Buffer.from(key.subarray(0, length))
+    this.keep(key, 0, length)
     this.move(() => this.inner.seek(key, length))
     this.direction = Direction.forward
-    if (this.valid) this.expectBehind(wanted, true)
+    if (this.valid) this.expectBehind(true)
   }
 
   seekBefore(key: Uint8Array, length: number): void {
     this.use()
-    const wanted = Buffer.from(key.subarray(0, length))
+    this.keep(key, 0, length)
     this.move(() => this.inner.seekBefore(key, length))
     this.direction = Direction.backward
-    if (this.valid) this.expectBefore(wanted)
+    if (this.valid) this.expectBefore()
   }
 
   next(): void {
     this.use()
     assert(this.valid, 'next needs a valid cursor')
     assert(this.direction === Direction.forward, 'next does not follow a move backwards')
-    const before = this.keyAtHand()
+    this.keepKeyAtHand()
     this.move(() => this.inner.next())
-    if (this.valid) this.expectBehind(before, false)
+    if (this.valid) this.expectBehind(false)
   }
 
   override plainRowEnd(readPoint: number, oldest: number, rowBytes: number): number {
@@ -105,7 +111,7 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
   override plainRowBack(readPoint: number, oldest: number, rowBytes: number): number {
     this.use()
     assert(this.direction === Direction.backward, 'a row is passed back by a cursor that goes back')
-    const before = this.keyAtHand()
+    this.keepKeyAtHand()
     const end = (this.inner as BackwardCursor).plainRowBack(readPoint, oldest, rowBytes)
     if (end <= 0) {
       if (end < 0) this.direction = Direction.none
@@ -113,8 +119,8 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     }
     const hasOneEntry = end === this.inner.valueEnd
     const shown = this.showRow(end)
-    if (hasOneEntry) assert(this.compareTo(before) === 0, 'the only entry of a row is its last one')
-    else this.expectBefore(before)
+    if (hasOneEntry) assert(this.compareToKept() === 0, 'the only entry of a row is its last one')
+    else this.expectBefore()
     return shown
   }
 
@@ -122,18 +128,18 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     this.use()
     assert(this.rowIsFound, 'a row that is passed was found to be plain')
     this.rowIsFound = false
-    const before = this.keyAtHand()
+    this.keepKeyAtHand()
     this.move(() => this.inner.passRow())
-    this.expectBehind(before, true)
+    this.expectBehind(true)
   }
 
   previous(): void {
     this.use()
     assert(this.valid, 'previous needs a valid cursor')
     assert(this.direction === Direction.backward, 'previous follows seekBefore or previous')
-    const before = this.keyAtHand()
+    this.keepKeyAtHand()
     this.move(() => (this.inner as BackwardCursor).previous())
-    if (this.valid) this.expectBefore(before)
+    if (this.valid) this.expectBefore()
   }
 
   /** Releases the entries by overwriting the memory that showed them. */
@@ -182,32 +188,41 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
 
   private copy(source: Buffer, start: number, end: number): void {
     const bytes = end - start
-    if (this.used + bytes > pageBytes || this.pages.length === 0) {
-      this.pages.push(Buffer.alloc(Math.max(bytes, pageBytes)))
+    let page = this.pages.at(-1)
+    if (page === undefined || this.used + bytes > page.length) {
+      const usual = page === undefined ? pageBytes.first : Math.min(4 * page.length, pageBytes.max)
+      page = Buffer.allocUnsafe(Math.max(bytes, usual))
+      this.pages.push(page)
       this.used = 0
     }
-    this.buffer = this.pages.at(-1)!
+    this.buffer = page
     this.keyStart = this.used
-    source.copy(this.buffer, this.used, start, end)
+    copyBytes(source, start, end, page, this.used)
     // Adds a gap, since entries in blocks also have a few bytes between them.
     this.used += bytes + 2
   }
 
-  private keyAtHand(): Buffer {
-    return Buffer.from(this.buffer.subarray(this.keyStart, this.keyEnd))
+  private keepKeyAtHand(): void {
+    this.keep(this.buffer, this.keyStart, this.keyEnd)
   }
 
-  private compareTo(key: Buffer): number {
-    return compareBytes(this.buffer, this.keyStart, this.keyEnd, key, 0, key.length)
+  private keep(source: Uint8Array, start: number, end: number): void {
+    this.keptBytes = end - start
+    if (this.kept.length < this.keptBytes) this.kept = Buffer.allocUnsafe(2 * this.keptBytes)
+    for (let i = 0; i < this.keptBytes; i++) this.kept[i] = source[start + i]
   }
 
-  private expectBehind(key: Buffer, orAt: boolean): void {
-    const order = this.compareTo(key)
+  private compareToKept(): number {
+    return compareBytes(this.buffer, this.keyStart, this.keyEnd, this.kept, 0, this.keptBytes)
+  }
+
+  private expectBehind(orAt: boolean): void {
+    const order = this.compareToKept()
     assert(order > 0 || (orAt && order === 0), 'a cursor that goes forward shows greater keys')
   }
 
-  private expectBefore(key: Buffer): void {
-    assert(this.compareTo(key) < 0, 'a cursor that goes backward shows smaller keys')
+  private expectBefore(): void {
+    assert(this.compareToKept() < 0, 'a cursor that goes backward shows smaller keys')
   }
 }
 
