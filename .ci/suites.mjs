@@ -49,8 +49,9 @@ const files =
 /**
  * Processes that share the folders, so that the sources of each have about as many bytes. Their names
  * come first, and so do they: the longest of them must not be what everything waits for at the end.
+ * The quick set has no other processes, and each loads the sources again: one for each job is enough.
  */
-const sharedProcesses = 6
+const sharedProcesses = isQuick ? 4 : 6
 
 /** The shared process of each folder. The largest folders are placed first. */
 function shareFolders() {
