@@ -10,6 +10,7 @@
  */
 import { setPriority } from 'node:os'
 import { messageOf } from '../../../base/arguments.js'
+import { collectGarbage } from '../../../base/machine-memory.js'
 import { CellarError, type CorruptionDetail, type ErrorCode } from '../../../base/errors.js'
 import { loadChecksums } from '../../codec/checksum.js'
 import { loadCodecs, type Codecs } from '../../codec/codec.js'
@@ -17,7 +18,6 @@ import { loadHooks } from '../../coprocessor/hook-chain.js'
 import type { DirectoryBinding } from '../../fs/directory-handle.js'
 import { systemCode } from '../../fs/errors.js'
 import { NodeFileSystem } from '../../fs/node-fs.js'
-import { collectGarbage } from '../collect-garbage.js'
 import { runToEnd, startJob } from './executor.js'
 import { keepShapes } from '../kept-shapes.js'
 import { JobCancelled, JobControl, type Job, type JobResult } from '../job.js'
@@ -124,17 +124,24 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
 const entriesCollectedMin = 1024 * 1024
 /** Average bytes of the entries of a compaction from which its blocks are worth a collection. */
 const entryBytesCollectedMin = 4096
+/** Bytes of the cache that a compaction borrows from which they are worth a collection. */
+const borrowedBytesCollectedMin = 64 * 1024 * 1024
 
 /**
  * Whether a job leaves memory that the thread should release: the arena of a flush, the indexes and
- * filters of a large compaction, or the blocks of large values. A collection takes up to 50 ms of
- * processor time.
+ * filters of a large compaction, the blocks of large values, or segments of the cache, which may
+ * have to give way. A collection takes up to 50 ms of processor time.
  */
 function leavesMuch(job: Job): boolean {
   if (job.kind === 'flush') return true
   const entries = job.inputs.reduce((sum, input) => sum + input.entryCount, 0)
   const bytes = job.inputs.reduce((sum, input) => sum + input.fileBytes, 0)
-  return entries >= entriesCollectedMin || bytes >= entries * entryBytesCollectedMin
+  const borrowed = job.segments.reduce((sum, segment) => sum + segment.byteLength, 0)
+  return (
+    entries >= entriesCollectedMin ||
+    bytes >= entries * entryBytesCollectedMin ||
+    borrowed >= borrowedBytesCollectedMin
+  )
 }
 
 /** Calling it makes the pool start a thread, which then takes the queued jobs. */

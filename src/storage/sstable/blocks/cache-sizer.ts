@@ -1,11 +1,16 @@
 /**
  * Sizes a block cache by the memory that is available, and lets it give way to other users of the
  * memory: a share of what is available together with the bytes that the cache has. So the cache
- * shrinks while others take memory, and grows again when they return it.
+ * shrinks while others take memory, and grows again when they return it. Memory that it gives up is
+ * collected at once, because others wait for it.
  *
  * Failure behaviour: none. A cache that is too large for a moment is shrunk at the next look.
  */
-import { availableMemoryBytes, cacheBytesFor } from '../../../base/machine-memory.js'
+import {
+  availableMemoryBytes,
+  cacheBytesFor,
+  collectGarbage,
+} from '../../../base/machine-memory.js'
 import { BlockCache } from './block-cache.js'
 
 /** Time between two looks at the memory. */
@@ -37,7 +42,9 @@ export class CacheSizer {
     const wanted = cacheBytesFor(bytes)
     if (Math.abs(wanted - cache.bytesMax) < cache.bytesMax * changeMin) return
     this.sizedForBytes = bytes
+    const isShorter = wanted < cache.bytesMax
     cache.resize(wanted)
+    if (isShorter) collectGarbage()
   }
 
   stop(): void {
