@@ -3,8 +3,8 @@
  *
  * Counts assertions: test points that are not the closing line of a subtest. A subtest without
  * assertions counts as one, as does a test file that failed although all its assertions passed (a
- * crash, a timeout, a wrong plan). Skipped and todo points count neither way. A run without a single
- * passed point, or whose TAP has no plan at the end, counts as one failure more.
+ * crash, a timeout, a wrong plan). Skipped and todo points count neither way. A file without points,
+ * or whose TAP has no plan at the end, counts as one failure more, as does a run of skipped ones only.
  *
  * Prints each failed point, then `N passed, N failed` as the last line; exits 1 if anything failed.
  */
@@ -44,7 +44,8 @@ export function countTap(text) {
     addPoint(total, levels[depth], children, point)
   }
   if (!planned) fail(total, 'the test run ended without a plan')
-  else if (total.passed + total.failed === 0) fail(total, 'the test run has no tests')
+  else if (total.passed + total.failed + total.skipped === 0)
+    fail(total, 'the test run has no tests')
   return total
 }
 
@@ -86,6 +87,7 @@ function main(paths) {
     for (const failure of failures.slice(0, 50)) console.log(`${path}: not ok ${failure}`)
     console.log(`${path}: ${passed} passed, ${failed} failed, ${skipped} skipped`)
   }
+  if (sum.passed + sum.failed === 0) sum.failed++
   console.log(`${sum.passed} passed, ${sum.failed} failed`)
   process.exitCode = sum.failed === 0 ? 0 : 1
 }

@@ -44,6 +44,8 @@ not ok 2 - build/test/b.test.js # timed out
 not ok 3 - build/test/c.test.js
 `
 
+const skipped = 'ok 1 - on a live server # SKIP no server\n1..1\n'
+
 async function summary(input: string): Promise<[string | undefined, number | null]> {
   const script = join(projectRoot, '.ci', 'summary.mjs')
   const { stdout, code } = await runProgram(process.execPath, [script], { input })
@@ -62,7 +64,38 @@ void t.test('a run that was cut short or has no tests is a failure', async (t) =
   t.strictSame(await summary(''), ['0 passed, 1 failed', 1])
   t.strictSame(await summary('TAP version 14\nok 1 - a\n'), ['1 passed, 1 failed', 1])
   t.strictSame(await summary('TAP version 14\n1..0\n'), ['0 passed, 1 failed', 1])
+  t.strictSame(await summary(`TAP version 14\n${skipped}`), ['0 passed, 1 failed', 1])
 })
+
+void t.test(
+  'the runner tells files that pass, are skipped, fail, or end in the middle',
+  async (t) => {
+    const directory = t.testdir({
+      'good.test.js': `console.log('ok 1 - fine\\n1..1')`,
+      'skipped.test.js': `console.log(${JSON.stringify(skipped.trimEnd())})`,
+      'wrong.test.js': `console.log('not ok 1 - one is two\\n1..1'); process.exitCode = 1`,
+      'cut.test.js': `console.log('ok 1 - fine'); process.exit(0)`,
+      'killed.test.js': `process.kill(process.pid, 'SIGKILL')`,
+    })
+    const run = async (...names: string[]): Promise<[string, number | null]> => {
+      const files = names.map((name) => join(directory, `${name}.test.js`))
+      const report = join(directory, 'report.tap')
+      const words = [join(projectRoot, '.ci', 'test.mjs'), '--report', report, ...files]
+      const { stdout, code } = await runProgram(process.execPath, words, {})
+      return [stdout, code]
+    }
+    const [stdout, code] = await run('good', 'skipped')
+    t.match(stdout, /^ok +skipped/m)
+    t.match(stdout, /1 skipped\n1 passed, 0 failed\n$/)
+    t.equal(code, 0)
+    for (const name of ['wrong', 'cut', 'killed']) {
+      const [said, exitCode] = await run('good', name)
+      t.match(said, new RegExp(`^not ok ${name}`, 'm'), name)
+      t.match(said, /\d+ passed, 1 failed\n$/, name)
+      t.equal(exitCode, 1, name)
+    }
+  },
+)
 
 void t.test('failures are named by the tests around them, each once', async (t) => {
   const script = join(projectRoot, '.ci', 'failures.mjs')
