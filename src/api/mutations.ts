@@ -367,16 +367,19 @@ export type CheckAction =
       readonly mutations: readonly Mutation[]
     }
 
-/** The declaration of {@link CheckedAction}. */
+/** The names of a {@link CheckedAction}. */
 export const checkedActionOptions = declareOptions('a checkAndMutate', {
-  /** The condition. */
   check: required(unchecked<Check>()),
-  /** Applied if the condition holds. */
   action: required(unchecked<CheckAction>()),
 })
 
 /** A check, and the action that depends on it. */
-export interface CheckedAction extends OptionsOf<typeof checkedActionOptions> {}
+export interface CheckedAction {
+  /** The condition. */
+  readonly check: Check
+  /** Applied if the condition holds. */
+  readonly action: CheckAction
+}
 
 /** The outcome of a checkAndMutate. */
 export interface CheckAndMutateResult {
