@@ -2,8 +2,11 @@
 
 /** As `Promise.withResolvers` of Node 22 returns it. */
 export interface Deferred<T> {
+  /** Settles as the first call of the other two says. */
   readonly promise: Promise<T>
+  /** Resolves the promise. */
   readonly resolve: (value: T) => void
+  /** Rejects the promise. */
   readonly reject: (reason: unknown) => void
 }
 
