@@ -1,15 +1,17 @@
 /**
  * Changes that no feed shows, at any call of a move to its target: the target has them in the end.
  *
- * CELLAR_SEED: the seed.
+ * CELLAR_SEED: the seed; CELLAR_MOVE_STRIDE: the changes come at every so many calls.
  */
 import t from 'tap'
 import type { Database } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
+import { lengthOf } from '../../../helpers/length.js'
 import { cellsOf, MovingSource } from '../../../helpers/moving-source.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
+const stride = lengthOf('CELLAR_MOVE_STRIDE', 5, 1)
 const seed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
 
 /** A target that waits for a change of the source before one of its calls. */
@@ -65,7 +67,7 @@ const changes: Readonly<Record<string, (source: Embedded) => Promise<unknown>>> 
 for (const [name, change] of Object.entries(changes)) {
   void t.test(`a move has what no feed shows: ${name} (seed ${seed})`, async (t) => {
     // At 0 the change is the last one before the writes have stopped.
-    for (let at = 0; ; at += at === 0 ? 1 : 2) {
+    for (let at = 0; ; at += at === 0 ? 1 : stride) {
       const source = await MovingSource.open(seed + at)
       const { database } = source
       await database.admin.snapshot('early', 'one')

@@ -3,14 +3,16 @@
  * and scans that take rows as a whole or cell by cell, beside the same reads by the rules of the
  * matcher, which a filter asks for.
  *
- * CELLAR_SEED repeats a run.
+ * CELLAR_SEED repeats a run; CELLAR_EXPIRED_STEPS is its length.
  */
 import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/draws/random.js'
 import { QualifierFilter, type EmbeddedTable, type Result } from '../../../../src/entries/index.js'
+import { lengthOf } from '../../../helpers/length.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_129)
+const steps = lengthOf('CELLAR_EXPIRED_STEPS', 1000, 20_000)
 const columns = Array.from({ length: 6 }, (_, i) => `f:c${i}`)
 const rows = Array.from({ length: 12 }, (_, i) => `r${i}`)
 
@@ -66,7 +68,7 @@ for (const family of [
     const differences: string[] = []
     let shown = 0
     let hidden = 0
-    for (let step = 0; step < 2500; step++) {
+    for (let step = 0; step < steps; step++) {
       const row = rows[next(rows.length)]
       const some = columns.slice(next(columns.length))
       const put = { row, cells: Object.fromEntries(some.map((column) => [column, `${step}`])) }
