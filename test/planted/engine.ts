@@ -12,6 +12,20 @@ const flushes = ['test/unit/storage/engine/background/overlapping-flushes.test.t
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
+    name: 'a put replaces the version that a marker of its mutation brings back',
+    file: 'src/storage/engine/write/mutation-buffer.ts',
+    find: 'const time = this.hasVersionMarker ? 0 : this.serverTimestamp',
+    replace: 'const time = this.serverTimestamp',
+    tests: ['test/unit/table/operations/version-overwrites.test.ts'],
+  },
+  {
+    name: 'a recovery replaces the version that a marker of its mutation brings back',
+    file: 'src/storage/engine/open/open-engine.ts',
+    find: 'const time = hasVersionMarker(source, start, end) ? 0 : serverTimestamp',
+    replace: 'const time = serverTimestamp',
+    tests: ['test/unit/table/operations/version-overwrites.test.ts'],
+  },
+  {
     name: 'a failed sync leaves no statement',
     file: 'src/storage/record/record-writer.ts',
     find: 'if (this.path.endsWith(temporarySuffix)) return',

@@ -53,6 +53,11 @@ export function isDeleteMarker(code: number): boolean {
   return code !== CellType.put
 }
 
+/** Whether the cell marks the version of one timestamp as deleted. */
+export function isVersionMarker(code: number): boolean {
+  return code === CellType.delete || code === CellType.deleteFamilyVersion
+}
+
 /** Whether a byte read from disk is a known code. */
 export function isCellType(code: number): code is CellTypeCode {
   return code === 4 || code === 8 || code === 10 || code === 12 || code === 14

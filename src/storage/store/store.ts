@@ -17,7 +17,7 @@
 import { assert } from '../../base/assert.js'
 import { checksInvariants } from '../../base/invariants.js'
 import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
-import { CellType, isDeleteMarker } from '../cell/cell-type.js'
+import { CellType, isDeleteMarker, isVersionMarker } from '../cell/cell-type.js'
 import type { ValueSource } from '../scan/store-read.js'
 import type { ArenaPool } from './arena-pool.js'
 import { CopiedRows } from './copied-rows.js'
@@ -123,8 +123,8 @@ export class Store {
   /**
    * Adds one cell to the active memtable; `sequence` is that of the cell or a lower one. The cell
    * may replace an older version (version-overwrites.ts). `serverTimestamp` is the timestamp that
-   * the clock gave to its mutation, 0 if none, and `sequenceSeen` the newest sequence visible to an
-   * open read.
+   * the clock gave to its mutation; 0: none, or the mutation has a marker of a single version.
+   * `sequenceSeen` is the newest sequence visible to an open read.
    */
   insert(
     source: Buffer,
@@ -158,7 +158,7 @@ export class Store {
     if (isFamilyMarker(type)) slot.familyDeleteCount++
     const timestamp = approximateTimestamp(source, keyEnd)
     if (timestamp > slot.markerTimestamp) slot.markerTimestamp = timestamp
-    if (type !== CellType.delete && type !== CellType.deleteFamilyVersion) return
+    if (!isVersionMarker(type)) return
     if (timestamp > slot.versionMarkerTimestamp) slot.versionMarkerTimestamp = timestamp
   }
 

@@ -11,7 +11,7 @@
  * 3. The older version is a put in the active memtable, and there is no marker between the two.
  * 4. The older version is invisible to all open snapshots, open scans and reads in progress.
  * 5. No marker can mask the put without masking the older version: markers of single versions have
- *    older timestamps.
+ *    older timestamps, and its mutation has none.
  * 6. The put has no TTL of its own, or the older version expires no later.
  *
  * All conditions except number 4 follow from the log and the files. A recovery has no readers, so

@@ -205,9 +205,13 @@ export class ReferenceModel {
     }
     const sequence = ++this.sequence
     const serverTime = this.times.accept()
+    const types = parts.flatMap(({ cells }) => cells.map(({ type }) => type))
+    // Such a marker may bring the version back that a put of the same mutation would replace.
+    const replaces = !types.includes('Delete') && !types.includes('DeleteFamilyVersion')
+    const time = replaces ? serverTime : 0n
     const stored = parts.flatMap(({ table, row, cells }) => {
       const seen = this.replacesVersions ? this.#sequenceSeen : Infinity
-      return table.write(row, cells, sequence, serverTime, seen).map((cell) => ({ table, cell }))
+      return table.write(row, cells, sequence, time, seen).map((cell) => ({ table, cell }))
     })
     this.serverTime = serverTime
     this.onWrite?.({ sequence, serverTime, cells: stored })

@@ -42,7 +42,7 @@ import { TimedOperation } from '../write/operation-times.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
 import { makeDurableDirectory } from './make-directory.js'
 import { MemoryBudget } from '../background/memory-budget.js'
-import { serverTimestampOf, visitEntries } from '../write/mutation-buffer.js'
+import { hasVersionMarker, serverTimestampOf, visitEntries } from '../write/mutation-buffer.js'
 import { resolveOptions, type DatabaseSettings, type ResolvedOptions } from '../options.js'
 import { cutWarning, inspectDatabase, reportOf } from './recovery.js'
 import type { Raise } from '../events.js'
@@ -236,12 +236,13 @@ function replay(
     mutations++
     const serverTimestamp = serverTimestampOf(source, start)
     clock.raiseFloor(serverTimestamp)
+    const time = hasVersionMarker(source, start, end) ? 0 : serverTimestamp
     visitEntries(source, start, end, (storeId, buffer, keyStart, keyEnd, valueEnd) => {
       const sequence = sequenceOf(buffer, keyEnd)
       if (sequence > lastSequence) lastSequence = sequence
       const store = stores.get(storeId)
       if (store === undefined || sequence <= flushed.get(storeId)!) return
-      store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence, serverTimestamp, 0)
+      store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence, time, 0)
     })
   })
   return { recovered, mutations, lastSequence: Math.max(lastSequence, recovered.lastSequence) }

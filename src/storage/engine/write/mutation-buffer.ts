@@ -20,7 +20,8 @@ import { copyBytes, readPrefix48, writeUint48BE } from '../../../base/bytes.js'
 import { readVarint, varintLength, writeVarint } from '../../../base/varint.js'
 import { entryBytesMax } from '../../sstable/format.js'
 import type { Store } from '../../store/store.js'
-import { isWellFormedKey, writeKeySuffix, writeTerminator } from '../../cell/cell-key.js'
+import { isWellFormedKey, typeOf, writeKeySuffix, writeTerminator } from '../../cell/cell-key.js'
+import { isVersionMarker } from '../../cell/cell-type.js'
 import { writeValueHeader } from '../../cell/cell-value.js'
 import { mutationBytesMax } from '../../wal/log-options.js'
 
@@ -70,7 +71,7 @@ export class MutationBuffer {
   readonly keyStarts: number[] = []
   readonly keyEnds: number[] = []
   readonly valueEnds: number[] = []
-  /** For each entry the timestamp that the engine's clock gave to its mutation; 0 = none. */
+  /** For each entry the `serverTimestamp` of `Store.insert`. */
   readonly serverTimestamps: number[] = []
 
   /** Start of the open mutation, and the counts before it. */
@@ -80,6 +81,8 @@ export class MutationBuffer {
   /** Bytes left free for the length of the open mutation: as many as the mutation before needed. */
   private lengthBytes = 2
   private serverTimestamp = 0
+  /** Whether the open mutation has a marker of a single version. */
+  private hasVersionMarker = false
 
   /** Starts a group. */
   begin(): void {
@@ -109,6 +112,7 @@ export class MutationBuffer {
     this.entryCountBefore = this.entryCount
     this.payloadBytesBefore = this.payloadBytes
     this.serverTimestamp = 0
+    this.hasVersionMarker = false
     const { buffer } = this
     let at = this.length + this.lengthBytes
     buffer[at++] = mutationFormat
@@ -128,8 +132,9 @@ export class MutationBuffer {
     const lengthBytes = varintLength(bytes)
     if (lengthBytes !== this.lengthBytes) this.moveMutation(lengthBytes)
     writeVarint(this.buffer, this.start, bytes)
-    const { serverTimestamps, serverTimestamp, entryCount } = this
-    for (let i = this.entryCountBefore; i < entryCount; i++) serverTimestamps[i] = serverTimestamp
+    const { serverTimestamps, entryCount } = this
+    const time = this.hasVersionMarker ? 0 : this.serverTimestamp
+    for (let i = this.entryCountBefore; i < entryCount; i++) serverTimestamps[i] = time
     this.mutationCount++
   }
 
@@ -170,6 +175,7 @@ export class MutationBuffer {
     let at = writeVarint(target, this.length, store.storeId)
     at = writeVarint(target, at, keyLength)
     at = writeVarint(target, at, valueLength)
+    if (isVersionMarker(type)) this.hasVersionMarker = true
     const entry = this.entryCount
     if (entry === 0 || this.stores[entry - 1] !== store) this.touch(store)
     this.stores[entry] = store
@@ -294,6 +300,15 @@ export function isWellFormedMutation(source: Buffer, start: number, end: number)
     if (!isWellFormedKey(buffer, keyStart, keyEnd)) wellFormed = false
   })
   return complete && wellFormed
+}
+
+/** Whether a mutation has a marker of a single version. */
+export function hasVersionMarker(source: Buffer, start: number, end: number): boolean {
+  let isFound = false
+  visitEntries(source, start, end, (_storeId, buffer, _keyStart, keyEnd) => {
+    if (isVersionMarker(typeOf(buffer, keyEnd))) isFound = true
+  })
+  return isFound
 }
 
 /** The timestamp that the engine assigned to a mutation; 0 if it assigned none. */

@@ -203,6 +203,29 @@ void t.test('a marker of the very timestamp brings the older version to light', 
   }
 })
 
+void t.test('a marker in the mutation of the put brings the older version to light', async (t) => {
+  const { test, table } = await open()
+  table.putSync({ row: 'r', cells: { [column]: 'old' } })
+  test.clock.milliseconds += 10
+  const timestamp = test.clock.milliseconds
+  table.mutateRowSync({
+    row: 'r',
+    mutations: [
+      { append: { columns: { [column]: 'er' } } },
+      { delete: { familyVersions: [{ family: 'f', timestamp }] } },
+    ],
+  })
+  const read = (): string | undefined => {
+    return test.database.table('table').getSync({ row: 'r' }).value(column, 'utf8')
+  }
+  t.equal(read(), 'old')
+  await test.reopen()
+  t.equal(read(), 'old')
+  await test.flush()
+  t.equal(read(), 'old')
+  await test.database.close()
+})
+
 void t.test('a put with a TTL replaces only what expires before it', async (t) => {
   const { test, table } = await open()
   table.putSync({ row: 'r', cells: { 'f:q': 'for good' } })
