@@ -1,4 +1,4 @@
-/** HBase's CompareOperator: what an order of two values has to be. */
+/** Orders: HBase's CompareOperator, which says what an order has to be, and the search by one. */
 
 /** HBase's CompareOperator. Checks compare `expected operator stored`, the reverse of filters. */
 export type CompareOperator =
