@@ -6,6 +6,12 @@
  */
 const isLong = process.env['CELLAR_TESTS'] === 'long'
 
+/**
+ * On how many databases the suites run: 1 is the engine; 2 adds the model, or the engine in memory.
+ * `.ci/run` and the long form take both.
+ */
+export const backendsMax = Number(process.env['CELLAR_BACKENDS'] ?? (isLong ? 2 : 1))
+
 /** How many rounds, runs or seconds a test takes; `variable` overrides the two defaults. */
 export function lengthOf(variable: string, short: number, long: number): number {
   return Number(process.env[variable] ?? (isLong ? long : short))

@@ -4,6 +4,7 @@
  * @runs alone
  */
 import t from 'tap'
+import { backendsMax } from '../../helpers/length.js'
 import { runMessagingSuite } from './suite.js'
 import { embeddedBackend, memoryBackend } from './backends.js'
 
@@ -11,10 +12,12 @@ import { embeddedBackend, memoryBackend } from './backends.js'
 const cases = 99
 const notInMemory = 11
 
-for (const [backend, skipped] of [
+const backends = [
   [embeddedBackend, 0],
   [memoryBackend, notInMemory],
-] as const) {
+] as const
+
+for (const [backend, skipped] of backends.slice(0, backendsMax)) {
   void t.test(`messaging over ${backend.name}`, async (t) => {
     const counts = await runMessagingSuite(t, backend)
     // Comments are not shown by every reporter.

@@ -4,10 +4,11 @@
  * @runs alone
  */
 import t from 'tap'
+import { backendsMax } from '../../helpers/length.js'
 import { runMetadataSuite } from '../../suites/metadata/suite.js'
 import { cellarBackend, memoryBackend } from './backends.js'
 
-for (const backend of [cellarBackend, memoryBackend]) {
+for (const backend of [cellarBackend, memoryBackend].slice(0, backendsMax)) {
   void t.test(`Metadata over ${backend.name}`, async (t) => {
     const { run, skipped } = await runMetadataSuite(t, backend)
     t.ok(run > 0, `${run} cases run`)

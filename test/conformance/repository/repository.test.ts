@@ -4,7 +4,7 @@ import type { RepositoryBackend } from './case.js'
 import { runRepositorySuite } from './suite.js'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
-import { lengthOf } from '../../helpers/length.js'
+import { backendsMax } from '../../helpers/length.js'
 
 const embedded: RepositoryBackend = {
   name: 'the embedded engine',
@@ -43,10 +43,7 @@ const memory: RepositoryBackend = {
 
 const casesExpected = 156
 
-// The plain backend runs the same cases where there is time for them.
-const backends = lengthOf('CELLAR_REPOSITORY_BACKENDS', 1, 2)
-
-for (const backend of [embedded, memory].slice(0, backends)) {
+for (const backend of [embedded, memory].slice(0, backendsMax)) {
   void t.test(`repository over ${backend.name}`, async (t) => {
     const { run } = await runRepositorySuite(t, backend)
     t.equal(run, casesExpected, 'cases run')

@@ -1,6 +1,8 @@
 /**
  * Repairs under power cuts and failing calls: another repair finds all that an undisturbed one
  * finds. `CELLAR_REPAIR_EVERY` fails each n-th call, and judges each n-th image of a cut.
+ *
+ * @runs campaign
  */
 import t from 'tap'
 import { Database, type RepairOptions } from '../../../src/entries/index.js'

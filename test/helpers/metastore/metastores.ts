@@ -22,6 +22,7 @@ import {
   type Versioned,
 } from '../../../src/systems/metastore/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
+import { backendsMax } from '../length.js'
 import { TestDatabase } from '../test-database.js'
 
 /** Several store objects over the same data. */
@@ -56,10 +57,10 @@ async function groupOver(database: MetastoreDatabase): Promise<StoreGroup> {
   return { store, another, close }
 }
 
-/** By name. */
+/** By name; without the model where the suites run on the engine alone. */
 export const backends: Readonly<Record<string, () => Promise<StoreGroup>>> = {
-  model: async () => groupOver(await ModelDatabase.open()),
   Cellar: async () => groupOver((await TestDatabase.open()).database),
+  ...(backendsMax > 1 && { model: async () => groupOver(await ModelDatabase.open()) }),
 }
 
 const numbers = new Set<string>()

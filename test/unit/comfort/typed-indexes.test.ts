@@ -1,4 +1,8 @@
-/** Indexes of typed tables: declared by properties, kept, and answered with rows as objects. */
+/**
+ * Indexes of typed tables: declared by properties, kept, and answered with rows as objects.
+ *
+ * @runs long
+ */
 import t, { type Test } from 'tap'
 import {
   Database,

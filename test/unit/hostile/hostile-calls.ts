@@ -118,6 +118,10 @@ export class HostileCalls {
 
   /** Waits a moment for promises and for the first step of iterators. */
   async #settled(callee: string, made: unknown): Promise<void> {
+    // A returned function may be the end of a tracing or subscription that the call began.
+    if (typeof made === 'function' && !types.isProxy(made) && !isClass(made)) {
+      return this.#settled(callee, (made as Callee)())
+    }
     if (!types.isPromise(made)) {
       if (!types.isProxy(made) && made instanceof Object && Symbol.asyncIterator in made) {
         const steps = (made as AsyncIterable<unknown>)[Symbol.asyncIterator]()

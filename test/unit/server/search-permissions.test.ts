@@ -376,7 +376,7 @@ void t.test(`searches show what may be read, seed ${seed}`, { timeout: 1_800_000
   let mark = 'dx0'
   const made = { name: 'index', configuration: configurationOf(world, mark) }
   t.equal((await world.served.as('root', 'POST', '/index', made)).status, 201)
-  const rounds = lengthOf('CELLAR_SEARCH_ROUNDS', 4, 40)
+  const rounds = lengthOf('CELLAR_SEARCH_ROUNDS', 2, 40)
   let compared = 0
   for (let round = 0; round < rounds; round++) {
     for (let count = 0; count < 12; count++) await write(world)

@@ -22,7 +22,7 @@ import { lengthOf } from '../../../helpers/length.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 const firstSeed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
-const rounds = lengthOf('CELLAR_INDEX_HISTORIES', 5, 60)
+const rounds = lengthOf('CELLAR_INDEX_HISTORIES', 3, 60)
 
 type Random = (below: number) => number
 

@@ -1,4 +1,8 @@
-/** What is left of a move that has ended, and how a signal ends its comparison. */
+/**
+ * What is left of a move that has ended, and how a signal ends its comparison.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import type { Database, Scan } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'

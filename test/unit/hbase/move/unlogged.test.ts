@@ -2,6 +2,8 @@
  * Changes that no feed shows, at any call of a move to its target: the target has them in the end.
  *
  * CELLAR_SEED: the seed; CELLAR_MOVE_STRIDE: the changes come at every so many calls.
+ *
+ * @runs long
  */
 import t from 'tap'
 import type { Database } from '../../../../src/api/index.js'

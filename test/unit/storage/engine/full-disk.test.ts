@@ -1,4 +1,8 @@
-/** A database on a full disk: it opens, gives space back, and goes on. */
+/**
+ * A database on a full disk: it opens, gives space back, and goes on.
+ *
+ * @runs long
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

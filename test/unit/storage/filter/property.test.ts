@@ -5,11 +5,12 @@
  */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
+import { lengthOf } from '../../../helpers/length.js'
 import { Choice, randomPureFilter } from './naive.js'
 import { makeTable, newest, rowsOf, scanTable, show, tableStates } from './random-table.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_260_101)
-const tablesPerState = 12
+const tablesPerState = lengthOf('CELLAR_FILTER_TABLES', 6, 24)
 const filtersPerTable = 40
 
 for (const state of tableStates) {

@@ -1,4 +1,8 @@
-/** Threads that the system refuses to start, as at the limit of a container. */
+/**
+ * Threads that the system refuses to start, as at the limit of a container.
+ *
+ * @runs long
+ */
 import { createRequire } from 'node:module'
 import type * as workerThreads from 'node:worker_threads'
 import t, { type Test } from 'tap'

@@ -3,6 +3,8 @@
  * such a read remembers must not hide the other columns of the row from later reads.
  *
  * CELLAR_SEED repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/draws/random.js'

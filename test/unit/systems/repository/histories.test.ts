@@ -356,7 +356,7 @@ async function concurrentWrites(t: Test, seed: number): Promise<void> {
 }
 
 const firstSeed = Number(process.env['CELLAR_SEED'] ?? 2300)
-const rounds = lengthOf('CELLAR_RECORD_HISTORIES', 6, 60)
+const rounds = lengthOf('CELLAR_RECORD_HISTORIES', 3, 60)
 
 for (let round = 0; round < rounds; round++) {
   const seed = firstSeed + round

@@ -3,7 +3,7 @@
  * a scan with pieces, a reversed scan, a scan by the rules, and what was there before a compaction.
  * `verify` compares the marks of the files with their keys.
  *
- * CELLAR_SEED repeats a run.
+ * CELLAR_SEED repeats a run. CELLAR_PLAIN_ROW_STEPS: its steps.
  *
  * @runs long
  */
@@ -18,9 +18,11 @@ import {
   type Snapshot,
 } from '../../../../src/entries/index.js'
 import { cellsOf } from '../../../helpers/cells-of.js'
+import { lengthOf } from '../../../helpers/length.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_129)
+const steps = lengthOf('CELLAR_PLAIN_ROW_STEPS', 800, 5000)
 
 const columns = Array.from({ length: 12 }, (_, i) => `f:${'c'.repeat(1 + (i % 3))}${i}`)
 
@@ -59,7 +61,7 @@ for (const family of [
     const rows = Array.from({ length: 50 }, (_, i) => `r${i}${'\0'.repeat(i % 3)}`)
     const snapshots: Snapshot[] = []
     let compared = 0
-    for (let step = 0; step < 1500; step++) {
+    for (let step = 0; step < steps; step++) {
       const row = rows[next(rows.length)]
       const choice = next(1000)
       const value = `${step}`.padEnd(next(40), '.')

@@ -1,4 +1,8 @@
-/** Steps of backups and restores whose loss would show in rare cases only. */
+/**
+ * Steps of backups and restores whose loss would show in rare cases only.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { FaultyFileSystem } from '../../../../doubles/faulty-fs.js'
 import { fileError, syntheticError } from '../../../../../src/storage/fs/errors.js'
