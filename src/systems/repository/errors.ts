@@ -1,9 +1,11 @@
 /** The errors of the content repository, with a closed list of codes. */
 import { CellarError, ErrorCode } from '../../api/index.js'
 
+export { invalidArgument } from '../../api/index.js'
+
 /**
- * Every code of a {@link RepositoryError} with its cause. Bad arguments are a `CellarError` with
- * `ERR_INVALID_ARGUMENT`; unreadable stored bytes are one with `ERR_CORRUPTION`.
+ * Every code of a `CellarError` of the content repository, with its cause. Nothing was changed. Bad
+ * arguments are an `ERR_INVALID_ARGUMENT`; unreadable stored bytes are an `ERR_CORRUPTION`.
  */
 export const RepositoryErrorCode = {
   /** No repository of that name was created. */
@@ -81,61 +83,44 @@ export const RepositoryErrorCode = {
 /** One of the codes of {@link RepositoryErrorCode}. */
 export type RepositoryErrorCode = (typeof RepositoryErrorCode)[keyof typeof RepositoryErrorCode]
 
-/** An error of the content repository. Nothing was changed. */
-export class RepositoryError extends CellarError {
-  /** Always `'RepositoryError'`. */
-  override readonly name = 'RepositoryError'
-  /** The stable code. */
-  declare readonly code: RepositoryErrorCode
-
-  /** Public for hooks, value types and stores of the caller. `cause` is the underlying error. */
-  constructor(code: RepositoryErrorCode, message: string, cause?: unknown) {
-    super(code, message, { cause })
-  }
-
-  /** Limits `instanceof` to errors of the repository; other `CellarError`s do not count. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return value instanceof CellarError && value.name === 'RepositoryError'
-  }
-}
-
-/** Makes an `ERR_INVALID_ARGUMENT`. */
-export function invalidArgument(message: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, message)
-}
-
 type CodeName = keyof typeof RepositoryErrorCode
 
+const codes: ReadonlySet<string> = new Set(Object.values(RepositoryErrorCode))
+
 /** Makes the error of a code, by the name of the code; `cause` is the underlying error. */
-export function repositoryError(code: CodeName, message: string, cause?: unknown): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode[code], message, cause)
+export function repositoryError(code: CodeName, message: string, cause?: unknown): CellarError {
+  return new CellarError(RepositoryErrorCode[code], message, { cause })
+}
+
+/** Whether an error has one of {@link RepositoryErrorCode}. */
+export function isRepositoryError(error: unknown): error is CellarError {
+  return error instanceof CellarError && codes.has(error.code)
 }
 
 /** Whether an error has one of these codes of the repository. */
-export function hasCode(error: unknown, ...codes: readonly CodeName[]): error is RepositoryError {
+export function hasCode(error: unknown, ...names: readonly CodeName[]): error is CellarError {
   return (
-    error instanceof RepositoryError &&
-    codes.some((code) => RepositoryErrorCode[code] === error.code)
+    error instanceof CellarError && names.some((name) => RepositoryErrorCode[name] === error.code)
   )
 }
 
 /** Makes an `ERR_INVALID_RECORD`. */
-export function invalidRecord(message: string): RepositoryError {
+export function invalidRecord(message: string): CellarError {
   return repositoryError('invalidRecord', message)
 }
 
 /** Makes an `ERR_RECORD_NOT_FOUND`. */
-export function recordNotFound(id: { readonly text: string }): RepositoryError {
+export function recordNotFound(id: { readonly text: string }): CellarError {
   return repositoryError('recordNotFound', `there is no record ${id.text}`)
 }
 
 /** Makes an `ERR_VERSION_NOT_FOUND`. */
-export function versionNotFound(id: { readonly text: string }, version: number): RepositoryError {
+export function versionNotFound(id: { readonly text: string }, version: number): CellarError {
   return repositoryError('versionNotFound', `the record ${id.text} has no version ${version}`)
 }
 
 /** Makes an `ERR_CONCURRENT_RECORD_UPDATE`; `what` was changed. */
-export function concurrentUpdate(what: string): RepositoryError {
+export function concurrentUpdate(what: string): CellarError {
   return repositoryError(
     'concurrentRecordUpdate',
     `${what} was changed by another writer meanwhile`,

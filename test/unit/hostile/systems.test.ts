@@ -1,9 +1,7 @@
 /** Systems refuse a database that is none, by a CellarError that names it. */
 import t from 'tap'
-import { CellarError } from '../../../src/entries/index.js'
 import { MessagingService } from '../../../src/systems/messaging/index.js'
-import { RepositoryError, RepositoryManager } from '../../../src/systems/repository/index.js'
-import { ServerErrorCode } from '../../../src/server/index.js'
+import { RepositoryManager } from '../../../src/systems/repository/index.js'
 import {
   TransactionalTable,
   TransactionContext,
@@ -32,17 +30,3 @@ void t.test('what opens a system checks its database', async (t) => {
     t.pass(name)
   }
 })
-
-void t.test(
-  'errors of the repository are CellarErrors of their own class, those of the server have codes',
-  (t) => {
-    const own = new RepositoryError('ERR_FORBIDDEN', 'no')
-    const ofServer = new CellarError(ServerErrorCode.busy, 'later')
-    for (const error of [own, ofServer]) t.ok(error instanceof CellarError, error.name)
-    t.same([own.code, ofServer.code], ['ERR_FORBIDDEN', 'ERR_SERVER_BUSY'])
-    t.equal(ofServer.name, 'CellarError')
-    t.notOk(ofServer instanceof RepositoryError)
-    t.notOk(new CellarError('ERR_FORBIDDEN', 'no') instanceof RepositoryError)
-    t.end()
-  },
-)

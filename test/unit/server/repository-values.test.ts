@@ -1,10 +1,9 @@
 /** Values in requests that cannot be: refused with a status of their own, and nothing is kept. */
 import t from 'tap'
 import { gzipSync } from 'node:zlib'
-import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { CellarError, Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import {
   maintain,
-  RepositoryError,
   RepositoryErrorCode,
   RepositoryManager,
 } from '../../../src/systems/repository/index.js'
@@ -102,7 +101,7 @@ void t.test('a record that is too large is answered with 413', async (t) => {
 void t.test('every error of the repository has a status', (t) => {
   const faultsOfServer = ['ERR_BLOB_DAMAGED', 'ERR_EXTRACTION']
   for (const code of Object.values(RepositoryErrorCode)) {
-    const { status } = errorAnswer(new RepositoryError(code, 'x'))
+    const { status } = errorAnswer(new CellarError(code, 'x'))
     t.equal(status === 500, faultsOfServer.includes(code), `${code}: ${status}`)
   }
   t.end()

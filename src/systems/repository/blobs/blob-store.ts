@@ -1,6 +1,12 @@
 /** The interface of blob stores, and the keys of blobs, which name the store. */
-import { declareOptions, integer, shown, type OptionsOf } from '../../../api/index.js'
-import { invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
+import {
+  declareOptions,
+  integer,
+  shown,
+  type CellarError,
+  type OptionsOf,
+} from '../../../api/index.js'
+import { invalidArgument, repositoryError } from '../errors.js'
 import { checkBuffer, checkPieces } from '../pieces.js'
 import { inlineStore } from '../values/blob-value.js'
 
@@ -101,11 +107,11 @@ export function parseBlobKey(given: Buffer): { readonly store: string; readonly 
 }
 
 /** Makes an `ERR_BLOB_DAMAGED`. */
-export function blobDamaged(problem: string): RepositoryError {
+export function blobDamaged(problem: string): CellarError {
   return repositoryError('blobDamaged', `the blob is damaged: ${problem}`)
 }
 
 /** Makes an `ERR_BLOB_NOT_FOUND`. */
-export function blobNotFound(problem: string): RepositoryError {
+export function blobNotFound(problem: string): CellarError {
   return repositoryError('blobNotFound', problem)
 }

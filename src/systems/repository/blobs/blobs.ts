@@ -13,13 +13,14 @@ import {
   required,
   shown,
   text,
+  type CellarError,
   type Clock,
   type Database,
   type DurabilityOption,
   type OptionsOf,
   type Table,
 } from '../../../api/index.js'
-import { invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
+import { invalidArgument, repositoryError } from '../errors.js'
 import { blobKey, inlineStore, isMediaType, readBlob, type Blob } from '../values/blob-value.js'
 import {
   blobDamaged,
@@ -354,7 +355,7 @@ export class Blobs {
   }
 }
 
-function storeMissing(id: string, table?: string): RepositoryError {
+function storeMissing(id: string, table?: string): CellarError {
   const where = table === undefined ? '' : ` of ${table}`
   const message = `blobs${where} are in the store ${id}, which was not given to open`
   return repositoryError('blobStoreMissing', message)

@@ -4,11 +4,12 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { repositoryError, type RepositoryError } from '../errors.js'
+import type { CellarError } from '../../../api/index.js'
+import { repositoryError } from '../errors.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
 
 /** Makes an `ERR_REPOSITORY_CLOSED`. */
-export function closedError(): RepositoryError {
+export function closedError(): CellarError {
   return repositoryError('closed', 'text extraction is closed')
 }
 

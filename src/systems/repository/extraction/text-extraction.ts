@@ -17,10 +17,11 @@ import {
   isBytes,
   readArguments,
   timerMillisecondsMax,
+  type CellarError,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
-import { repositoryError, RepositoryError } from '../errors.js'
+import { isRepositoryError, repositoryError } from '../errors.js'
 import { checkBuffer, checkPieces } from '../pieces.js'
 import { errorOf } from '../thrown.js'
 import { closedError, ExtractionThread } from './extraction-thread.js'
@@ -213,7 +214,7 @@ export class TextExtraction {
         job.resolve(answer)
       }
     } catch (error) {
-      const isOwn = error instanceof RepositoryError
+      const isOwn = isRepositoryError(error)
       job.reject(isOwn ? error : extractionError(errorOf(error).message, error))
     }
     if (isReusable) this.#idle.push(thread)
@@ -282,6 +283,6 @@ export class TextExtraction {
   }
 }
 
-function extractionError(problem: string, cause?: unknown): RepositoryError {
+function extractionError(problem: string, cause?: unknown): CellarError {
   return repositoryError('extraction', `no text: ${problem}`, cause)
 }

@@ -7,9 +7,10 @@ import {
   required,
   shown,
   text,
+  type CellarError,
   type OptionsOf,
 } from '../../../api/index.js'
-import { corrupt, invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
+import { corrupt, invalidArgument, repositoryError } from '../errors.js'
 import { terminated } from '../../../comfort/keys/key-parts.js'
 import { rowKinds } from '../records/ordered-row.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -168,6 +169,6 @@ export function infoOf(
 }
 
 /** Makes an `ERR_FIELD_INDEX_NOT_FOUND`. */
-export function indexNotFound(message: string): RepositoryError {
+export function indexNotFound(message: string): CellarError {
   return repositoryError('fieldIndexNotFound', message)
 }

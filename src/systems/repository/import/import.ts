@@ -19,7 +19,7 @@ import {
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
-import { hasCode, invalidArgument, RepositoryError } from '../errors.js'
+import { hasCode, invalidArgument, isRepositoryError } from '../errors.js'
 import { arrayOf, objectOf } from '../json/json-shapes.js'
 import { parseJson, type Json, type JsonObject } from '../json/json-text.js'
 import { NameReader } from '../json/namespaces.js'
@@ -259,7 +259,7 @@ class Import {
   /** Reports an error of a record; an error of the database ends the import. */
   #fail(place: number, input: RecordInput | undefined, error: unknown): void {
     const isOfRecord =
-      (error instanceof RepositoryError && !hasCode(error, 'closed')) ||
+      (isRepositoryError(error) && !hasCode(error, 'closed')) ||
       (error instanceof CellarError && error.code === ErrorCode.invalidArgument)
     if (!isOfRecord) throw error
     this.#counts.failed++

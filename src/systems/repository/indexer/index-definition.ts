@@ -1,6 +1,6 @@
 /** Definitions of indexes: their stored form, and changes that are conditional on the version. */
-import type { Database, OptionsOf, Result, Table } from '../../../api/index.js'
-import { repositoryError, type RepositoryError } from '../errors.js'
+import type { CellarError, Database, OptionsOf, Result, Table } from '../../../api/index.js'
+import { repositoryError } from '../errors.js'
 import { hasMembers, storedJson } from '../stored-cells.js'
 import type { StoredNames } from './definition/bound-names.js'
 import type { IndexConfiguration } from './definition/configuration.js'
@@ -76,7 +76,7 @@ export interface IndexDefinition {
 }
 
 /** Makes an `ERR_INDEX_NOT_FOUND`. */
-export function indexNotFound(name: string): RepositoryError {
+export function indexNotFound(name: string): CellarError {
   return repositoryError('indexNotFound', `there is no index ${name}`)
 }
 

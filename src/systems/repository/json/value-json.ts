@@ -1,5 +1,6 @@
 /** Values of fields in JSON. A single value has the JSON form of its value type. */
 import {
+  CellarError,
   boolean,
   callback,
   checked,
@@ -13,7 +14,12 @@ import {
   type GivenOptions,
   type OptionsOf,
 } from '../../../api/index.js'
-import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import {
+  invalidArgument,
+  invalidRecord,
+  isRepositoryError,
+  RepositoryErrorCode,
+} from '../errors.js'
 import { Link } from '../link.js'
 import type { QualifiedName } from '../qualified-name.js'
 import { recordDepthMax, tooDeep, type EmbeddedRecord } from '../values/nested-types.js'
@@ -108,10 +114,8 @@ export function valueOf(type: ValueType, json: Json, input: JsonInput, at: strin
     if (Link.is(value)) input.checkLink?.(value)
     return value
   } catch (error) {
-    if (!(error instanceof RepositoryError) || error.code === RepositoryErrorCode.forbidden) {
-      throw error
-    }
-    throw new RepositoryError(error.code, `${at}: ${error.message}`)
+    if (!isRepositoryError(error) || error.code === RepositoryErrorCode.forbidden) throw error
+    throw new CellarError(error.code, `${at}: ${error.message}`)
   }
 }
 

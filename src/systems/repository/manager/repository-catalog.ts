@@ -13,7 +13,7 @@ import {
 import { blobLedger } from '../blobs/blob-ledger.js'
 import { Blobs } from '../blobs/blobs.js'
 import { TableBlobStore } from '../blobs/table-store.js'
-import { invalidArgument, RepositoryError, repositoryError } from '../errors.js'
+import { invalidArgument, isRepositoryError, repositoryError } from '../errors.js'
 import { noteDrop } from './dropped-tables.js'
 import { LinkIndex } from '../links/link-index.js'
 import { lastTag } from '../qualified-name.js'
@@ -144,7 +144,7 @@ export abstract class RepositoryCatalog {
     await this.#rows.add(defaultRepository, undefined)
     // An unavailable blob store must not prevent the open; `finishDrops` tries again.
     await this.finishDrops().catch((error: unknown) => {
-      if (error instanceof CellarError && !(error instanceof RepositoryError)) throw error
+      if (error instanceof CellarError && !isRepositoryError(error)) throw error
     })
     const rows = await this.#rows.list()
     const isDropped = rows.filter(({ table, state }) => table === undefined && state !== 'ACTIVE')
@@ -371,10 +371,10 @@ export abstract class RepositoryCatalog {
   }
 }
 
-function recordTableNotFound(repository: string, name: string): RepositoryError {
+function recordTableNotFound(repository: string, name: string): CellarError {
   return repositoryError('recordTableNotFound', `${repository} has no table ${name}`)
 }
 
-function repositoryNotFound(name: string): RepositoryError {
+function repositoryNotFound(name: string): CellarError {
   return repositoryError('repositoryNotFound', `there is no repository ${shown(name)}`)
 }

@@ -1,8 +1,8 @@
 /** Metadata of fields: typed values by key, beside the value of the field. */
-import { isText, shown } from '../../../api/index.js'
+import { isText, shown, type CellarError } from '../../../api/index.js'
 import { ByteReader } from '../../bytes/byte-reader.js'
 import { ByteWriter } from '../../bytes/byte-writer.js'
-import { invalidRecord, type RepositoryError } from '../errors.js'
+import { invalidRecord } from '../errors.js'
 import { isBytes, isTime } from '../value-kinds.js'
 
 /** A value of metadata. Whole numbers of 64 bits are bigints. */
@@ -66,7 +66,7 @@ function writeValue(writer: ByteWriter, value: MetadataValue, key: string): void
 }
 
 /** Makes the error for a value that metadata cannot hold. */
-export function unfitMetadata(key: string): RepositoryError {
+export function unfitMetadata(key: string): CellarError {
   return invalidRecord(`metadata '${key}' is text, number, bigint, boolean, bytes or a Date`)
 }
 

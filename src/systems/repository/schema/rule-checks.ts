@@ -1,6 +1,6 @@
 /** Checks the rules of the fields of a record type when the type is written. */
 import { requirePackage, shown } from '../../../api/index.js'
-import { invalidArgument, RepositoryError } from '../errors.js'
+import { invalidArgument, isRepositoryError } from '../errors.js'
 import type { FieldType } from './field-type.js'
 import type { EntrySettings, FieldEntry, FieldRules } from './record-type.js'
 
@@ -28,7 +28,7 @@ function checkRules(rules: FieldRules, field: FieldType): void {
     try {
       leaf.fromJson(value)
     } catch (error) {
-      if (!(error instanceof RepositoryError)) throw error
+      if (!isRepositoryError(error)) throw error
       refuse(`${what} ${shown(value)} is no value of the field`)
     }
   }

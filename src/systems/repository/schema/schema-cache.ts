@@ -2,19 +2,19 @@
  * The schema in memory: every field type and every version of every record type, by name, id and
  * number. Lookups never read a table. Objects in it are frozen, and changes replace them.
  */
-import { corrupt, repositoryError, type RepositoryError } from '../errors.js'
-import { assert, shown } from '../../../api/index.js'
+import { corrupt, repositoryError } from '../errors.js'
+import { assert, shown, type CellarError } from '../../../api/index.js'
 import type { ValueSchema } from '../values/value-type.js'
 import type { FieldType } from './field-type.js'
 import type { FieldEntry, RecordType } from './record-type.js'
 
 /** Makes an `ERR_FIELD_TYPE_NOT_FOUND`. */
-export function fieldTypeNotFound(name: unknown): RepositoryError {
+export function fieldTypeNotFound(name: unknown): CellarError {
   return repositoryError('fieldTypeNotFound', `there is no field type ${shown(name)}`)
 }
 
 /** Makes an `ERR_RECORD_TYPE_NOT_FOUND`. */
-export function recordTypeNotFound(name: unknown, version?: number): RepositoryError {
+export function recordTypeNotFound(name: unknown, version?: number): CellarError {
   const which = version === undefined ? '' : ` of version ${shown(version)}`
   return repositoryError('recordTypeNotFound', `there is no record type ${shown(name)}${which}`)
 }

@@ -1,8 +1,8 @@
 /** The value types with an argument: links, lists, paths and embedded records. */
-import { assert, checkObject, shown } from '../../../api/index.js'
+import { assert, checkObject, shown, type CellarError } from '../../../api/index.js'
 import type { ByteReader } from '../../bytes/byte-reader.js'
 import type { ByteWriter } from '../../bytes/byte-writer.js'
-import { invalidArgument, invalidRecord, type RepositoryError } from '../errors.js'
+import { invalidArgument, invalidRecord } from '../errors.js'
 import { Link } from '../link.js'
 import { checkName, type QualifiedName } from '../qualified-name.js'
 import {
@@ -51,12 +51,12 @@ export function eachValue(
 }
 
 /** Makes an `ERR_INVALID_RECORD` for a value of another type. */
-export function unfitValue({ name }: ValueType, value: unknown): RepositoryError {
+export function unfitValue({ name }: ValueType, value: unknown): CellarError {
   return invalidRecord(`a value of ${name} cannot be ${shown(value)}`)
 }
 
 /** Makes an `ERR_INVALID_RECORD` for records beyond {@link recordDepthMax}. */
-export function tooDeep(): RepositoryError {
+export function tooDeep(): CellarError {
   return invalidRecord(`records nest ${recordDepthMax} deep at most`)
 }
 

@@ -1,6 +1,6 @@
 /** The value types by their text form, also those that programs register. */
-import { shown } from '../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { shown, type CellarError } from '../../../api/index.js'
+import { invalidArgument, repositoryError } from '../errors.js'
 import { blobTypes } from './blob-value.js'
 import { arrayTypes, linkTypes, recordTypes } from './nested-types.js'
 import { simpleTypes } from './simple-types.js'
@@ -63,7 +63,7 @@ export class ValueTypes {
     return type
   }
 
-  #unknown(text: string): RepositoryError {
-    return new RepositoryError(RepositoryErrorCode.type, `there is no value type ${shown(text)}`)
+  #unknown(text: string): CellarError {
+    return repositoryError('type', `there is no value type ${shown(text)}`)
   }
 }

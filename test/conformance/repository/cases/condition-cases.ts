@@ -1,7 +1,7 @@
 /** Mutable updates, conditions, metadata. */
 import assert from 'node:assert/strict'
+import { CellarError } from '../../../../src/api/index.js'
 import {
-  RepositoryError,
   versionField,
   type Condition,
   type CompareOperator,
@@ -214,7 +214,7 @@ const conditionCases: readonly RepositoryCase[] = [
             const input = { id, fields: fieldsOf({ f4: value + 1 }) }
             if ((await table.update(input, { conditions })).status === 'UPDATED') done++
           } catch (error) {
-            const code = error instanceof RepositoryError ? error.code : String(error)
+            const code = error instanceof CellarError ? error.code : String(error)
             assert.equal(code, 'ERR_CONCURRENT_RECORD_UPDATE')
           }
         }

@@ -1,13 +1,10 @@
 /** Errors of a configuration, with their location in it. */
-import { hasCode, repositoryError, type RepositoryError } from '../../errors.js'
+import type { CellarError } from '../../../../api/index.js'
+import { hasCode, repositoryError } from '../../errors.js'
 import { errorOf } from '../../thrown.js'
 
 /** Makes an `ERR_INDEX_CONFIGURATION`. */
-export function configurationError(
-  place: string,
-  problem: string,
-  cause?: unknown,
-): RepositoryError {
+export function configurationError(place: string, problem: string, cause?: unknown): CellarError {
   return repositoryError('indexConfiguration', `${problem}, at ${place}`, cause)
 }
 

@@ -1,6 +1,6 @@
 /** Rows of unique values: the rows of a record, and the owner of a row. */
-import type { AtomicCheck } from '../../../../api/index.js'
-import { repositoryError, type RepositoryError } from '../../errors.js'
+import type { AtomicCheck, CellarError } from '../../../../api/index.js'
+import { repositoryError } from '../../errors.js'
 import { type RecordId, storedRecordId } from '../../record-id.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { fieldPrefix, indexColumn, rowKinds } from '../ordered-row.js'
@@ -15,7 +15,7 @@ export interface UniqueValue {
 }
 
 /** Makes an `ERR_NOT_UNIQUE`. */
-export function notUnique(field: FieldType, id: string, owner?: string): RepositoryError {
+export function notUnique(field: FieldType, id: string, owner?: string): CellarError {
   const other = owner === undefined ? 'another record' : owner
   return repositoryError(
     'notUnique',
