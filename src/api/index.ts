@@ -28,7 +28,6 @@ export { systemClock, timerMillisecondsMax, type Clock } from '../base/clock.js'
 export { deferred, Waiters, type Deferred } from '../base/deferred.js'
 export { GroupQueue, KeyedQueue, type GroupWork } from '../base/group-queue.js'
 export {
-  BatchError,
   CellarError,
   ErrorCode,
   hasCode,

@@ -185,25 +185,6 @@ export function hasCode(value: unknown, code: string): value is CellarError {
   return value instanceof CellarError && value.code === code
 }
 
-/**
- * A {@link CellarError} with the code `ERR_BATCH_FAILED`. After `error instanceof BatchError` the
- * compiler knows that `failures` is set.
- */
-export class BatchError extends CellarError {
-  declare readonly code: typeof ErrorCode.batchFailed
-  declare readonly failures: ReadonlyMap<number, CellarError>
-
-  /** Made by the calls that take lists. */
-  constructor(message: string, failures: ReadonlyMap<number, CellarError>, cause?: unknown) {
-    super(ErrorCode.batchFailed, message, { failures, cause })
-  }
-
-  /** Also true for the class of another copy of the package. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return value instanceof CellarError && value.code === ErrorCode.batchFailed
-  }
-}
-
 /** Makes an `ERR_INVALID_ARGUMENT`. */
 export function invalidArgument(message: string): CellarError {
   return new CellarError(ErrorCode.invalidArgument, message)

@@ -1,5 +1,5 @@
 /** Failures of single operations of a list; the other operations are applied nevertheless. */
-import { BatchError, CellarError, ErrorCode } from '../base/errors.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
 
 /** Collects failures by index. */
 export class ListFailures {
@@ -31,6 +31,7 @@ export class ListFailures {
     const message =
       `${this.#failures.size} of ${total} operations failed, the others were applied; ` +
       `the first failure: ${first.message}`
-    throw new BatchError(message, this.#failures, first)
+    const options = { failures: this.#failures, cause: first }
+    throw new CellarError(ErrorCode.batchFailed, message, options)
   }
 }

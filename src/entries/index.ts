@@ -64,7 +64,6 @@ export type { AggregateRequest } from '../table/observers/endpoints.js'
 export type { Admin as BackendAdmin, Database as BackendDatabase } from '../api/index.js'
 export {
   AsyncRows,
-  BatchError,
   CellarError,
   CellDecision,
   CoprocessorPriority,

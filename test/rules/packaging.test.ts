@@ -359,7 +359,7 @@ void t.test('errors and databases are printed with their names', async (t) => {
     const table = await db.ensureTable('t', { families: { f: {} } })
     const errors = [
       await table.get('r', { colums: [] }).catch((error) => error),
-      new cellar.BatchError('some', new Map()),
+      await table.putList([{ row: 'r', cells: { 'g:v': '1' } }]).catch((error) => error),
     ]
     const shown = errors.map((error) => {
       const [head] = inspect(error).split(':')
@@ -370,7 +370,7 @@ void t.test('errors and databases are printed with their names', async (t) => {
   t.strictSame(await load(code, 'module'), {
     shown: [
       ['CellarError', 'CellarError', 'CellarError', 'CellarError'],
-      ['CellarError', 'BatchError', 'CellarError', 'BatchError [CellarError]'],
+      ['CellarError', 'CellarError', 'CellarError', 'CellarError'],
     ],
     database: 'Database',
   })
