@@ -2,11 +2,11 @@
  * Cells of a data block, from HBase's form (FORMAT.md) to Cellar's (`src/storage/cell/FORMAT.md`),
  * with the lengths of key and value in front, as a chunk of an export has them.
  *
- * Failure behaviour: a cell that HBase cannot have written raises {@link CellFaultError}; the
- * caller knows file and block. So does one that Cellar cannot hold, as `isUnsupported`: a tag, a
- * negative time, a marker of the family with a qualifier.
+ * Failure behaviour: `ERR_CORRUPTION` for a cell that HBase cannot have written, `ERR_UNSUPPORTED`
+ * for one that Cellar cannot hold: a tag, a negative time, a marker of the family with a qualifier.
  */
 import { compareBytes } from '../../base/bytes.js'
+import { corruption, type CellarError } from '../../base/errors.js'
 import { writeVarint } from '../../base/varint.js'
 import {
   isFamilyMarker,
@@ -20,6 +20,7 @@ import { isCellType } from '../../storage/cell/cell-type.js'
 import { valueHeaderBytes, writeValueHeader } from '../../storage/cell/cell-value.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { TagType } from './format.js'
+import { unsupported } from './trailer.js'
 import { readVlong } from './bytes/vlong.js'
 import { copyWords, Words } from './bytes/words.js'
 
@@ -28,26 +29,9 @@ const keyFrameBytes = 2 + 1 + 8 + 1
 /** Bytes of a cell beside key and value in Cellar's form: lengths, flags, TTL. */
 const frameBytesMax = 2 * 5 + 1 + 6
 
-/** Thrown for a cell at a place of a payload. */
-export class CellFaultError extends Error {
-  override readonly name = 'CellFaultError'
-  readonly at: number
-  readonly expected: string
-  readonly found: string
-  /** Whether the cell is sound, and Cellar cannot hold it. */
-  readonly isUnsupported: boolean
-
-  constructor(at: number, expected: string, found: string, isUnsupported = false) {
-    super(`expected ${expected}, found ${found}`)
-    this.at = at
-    this.expected = expected
-    this.found = found
-    this.isUnsupported = isUnsupported
-  }
-}
-
 /** What a file says about its cells. */
 export interface CellFormat {
+  readonly path: string
   readonly family: Buffer
   readonly hasTags: boolean
   readonly hasSequences: boolean
@@ -63,6 +47,8 @@ export class CellBlock {
   /** Three offsets a cell: start and end of the key, end of the value. */
   places = new Uint32Array(3 * 1024)
   readonly #format: CellFormat
+  /** Where the block lies in the file. */
+  #offset = 0
   readonly #source = new Words()
   readonly #target = new Words()
   #end = 0
@@ -73,8 +59,9 @@ export class CellBlock {
     this.#format = format
   }
 
-  /** Decodes a payload in place of the cells before. */
-  read(payload: Buffer): void {
+  /** Decodes the payload of the block at `offset`, in place of the cells before. */
+  read(payload: Buffer, offset: number): void {
+    this.#offset = offset
     if (this.count > 0) {
       const at = 3 * (this.count - 1)
       this.#lastKey = Buffer.from(this.buffer.subarray(this.places[at], this.places[at + 1]))
@@ -95,43 +82,42 @@ export class CellBlock {
     const valueEnd = valueAt + valueBytes
     const qualifierBytes = keyBytes - keyFrameBytes - family.length - rowBytes
     if (valueBytes < 0 || valueEnd > payload.length || qualifierBytes < 0) {
-      throw new CellFaultError(start, 'a cell', `${keyBytes} and ${valueBytes} bytes`)
+      throw this.#damaged(start, 'a cell', `${keyBytes} and ${valueBytes} bytes`)
     }
     if (rowBytes < 1 || rowBytes > rowBytesMax) {
-      throw new CellFaultError(start, `a row of 1 to ${rowBytesMax} bytes`, `${rowBytes}`)
+      throw this.#damaged(start, `a row of 1 to ${rowBytesMax} bytes`, `${rowBytes}`)
     }
     const familyAt = keyAt + 2 + rowBytes + 1
     const isOfFamily =
       payload[familyAt - 1] === family.length &&
       compareBytes(payload, familyAt, familyAt + family.length, family, 0, family.length) === 0
-    if (!isOfFamily) throw new CellFaultError(start, `family '${family.toString()}'`, 'another')
+    if (!isOfFamily) throw this.#damaged(start, `family '${family.toString()}'`, 'another')
     const qualifierAt = familyAt + family.length
     const type = payload[valueAt - 1]
-    if (!isCellType(type)) throw new CellFaultError(start, 'a type of cells', `${type}`)
+    if (!isCellType(type)) throw this.#damaged(start, 'a type of cells', `${type}`)
     if (isFamilyMarker(type) && qualifierBytes > 0) {
-      const found = 'a marker of the family with a qualifier'
-      throw new CellFaultError(start, 'a marker without qualifier', found, true)
+      throw this.#unsupported(start, 'a marker of the family with a qualifier')
     }
     let next = valueEnd
     let ttl = 0
     if (hasTags) {
       const tagsEnd = next + 2 <= payload.length ? next + 2 + payload.readUInt16BE(next) : Infinity
-      if (tagsEnd > payload.length) throw new CellFaultError(start, 'tags', 'the end of the block')
-      if (tagsEnd > next + 2) ttl = readTtl(payload, next + 2, tagsEnd, start)
+      if (tagsEnd > payload.length) throw this.#damaged(start, 'tags', 'the end of the block')
+      if (tagsEnd > next + 2) ttl = this.#readTtl(payload, next + 2, tagsEnd, start)
       next = tagsEnd
     }
     let sequence = 0
     if (hasSequences) {
       const found = readVlong(payload, next, payload.length)
       if (found === undefined || !Number.isSafeInteger(found.value)) {
-        throw new CellFaultError(start, 'a sequence', 'none')
+        throw this.#damaged(start, 'a sequence', 'none')
       }
       sequence = found.value
       next = found.end
     }
     const timestampAt = valueAt - 9
     const high = payload.readInt32BE(timestampAt)
-    if (high < 0) throw new CellFaultError(start, 'a time from 1970 on', 'a negative time', true)
+    if (high < 0) throw this.#unsupported(start, 'a negative time')
     this.#reserve(keyBytesBound(rowBytes, qualifierBytes) + valueBytes + frameBytesMax)
     // Key
     const escapedRowBytes = rowBytes + zeros(payload, keyAt + 2, keyAt + 2 + rowBytes)
@@ -153,6 +139,24 @@ export class CellBlock {
     return next
   }
 
+  /** The TTL in milliseconds among the tags; 0: there are none. */
+  #readTtl(payload: Buffer, from: number, end: number, start: number): number {
+    let ttl = 0
+    let at = from
+    while (at < end) {
+      const bytes = at + 3 <= end ? payload.readUInt16BE(at) : 0
+      const next = at + 2 + bytes
+      if (bytes < 1 || next > end) throw this.#damaged(start, 'a tag', `${bytes} bytes`)
+      const type = payload[at + 2]
+      if (type !== TagType.ttl) throw this.#unsupported(start, `a tag of type ${type}`)
+      if (bytes !== 9) throw this.#damaged(start, 'a TTL of 8 bytes', `${bytes - 1}`)
+      ttl = Number(payload.readBigInt64BE(at + 3))
+      if (ttl < 1 || ttl >= 2 ** 48) throw this.#unsupported(start, `a TTL of ${ttl} ms`)
+      at = next
+    }
+    return ttl
+  }
+
   /** Notes a decoded cell, which must not be below the one before. */
   #note(keyStart: number, keyEnd: number, valueEnd: number, start: number): void {
     const { buffer, count } = this
@@ -167,12 +171,21 @@ export class CellBlock {
       count === 0
         ? compareBytes(last, 0, last.length, buffer, keyStart, keyEnd)
         : compareBytes(buffer, this.places[at - 3], this.places[at - 2], buffer, keyStart, keyEnd)
-    if (order > 0) throw new CellFaultError(start, 'cells in order', 'a cell below the one before')
+    if (order > 0) throw this.#damaged(start, 'cells in order', 'a cell below the one before')
     this.places[at] = keyStart
     this.places[at + 1] = keyEnd
     this.places[at + 2] = valueEnd
     this.#end = valueEnd
     this.count++
+  }
+
+  #damaged(at: number, expected: string, found: string): CellarError {
+    const detail = { file: this.#format.path, offset: this.#offset, expected }
+    return corruption('damaged HFile', { ...detail, found: `${found}, ${placeInBlock(at)}` })
+  }
+
+  #unsupported(at: number, found: string): CellarError {
+    return unsupported(this.#format.path, `has ${found}: ${placeInBlock(at)} at ${this.#offset}`)
   }
 
   #reserve(bytes: number): void {
@@ -182,6 +195,10 @@ export class CellBlock {
     this.buffer.copy(grown, 0, 0, this.#end)
     this.buffer = grown
   }
+}
+
+function placeInBlock(at: number): string {
+  return `the cell at ${at} of its block`
 }
 
 /** As `writeEscaped`, of a part of a buffer. */
@@ -199,26 +216,4 @@ function zeros(source: Buffer, start: number, end: number): number {
   let count = 0
   for (let i = start; i < end; i++) if (source[i] === 0) count++
   return count
-}
-
-/** The TTL in milliseconds among the tags; 0: there are none. */
-function readTtl(payload: Buffer, from: number, end: number, start: number): number {
-  let ttl = 0
-  let at = from
-  while (at < end) {
-    const bytes = at + 3 <= end ? payload.readUInt16BE(at) : 0
-    const next = at + 2 + bytes
-    if (bytes < 1 || next > end) throw new CellFaultError(start, 'a tag', `${bytes} bytes`)
-    const type = payload[at + 2]
-    if (type !== TagType.ttl) {
-      throw new CellFaultError(start, 'no tags but TTLs', `a tag of type ${type}`, true)
-    }
-    if (bytes !== 9) throw new CellFaultError(start, 'a TTL of 8 bytes', `${bytes - 1}`)
-    ttl = Number(payload.readBigInt64BE(at + 3))
-    if (ttl < 1 || ttl >= 2 ** 48) {
-      throw new CellFaultError(start, 'a TTL below 2^48 ms', `a TTL of ${ttl} ms`, true)
-    }
-    at = next
-  }
-  return ttl
 }

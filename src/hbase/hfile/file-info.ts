@@ -1,11 +1,6 @@
 /** The file info: bytes by name, in a block of its own. */
-import {
-  encodeMessage,
-  delimited,
-  ProtoReader,
-  ProtoError,
-  type ProtoField,
-} from './bytes/proto.js'
+import type { CellarError } from '../../base/errors.js'
+import { encodeMessage, delimited, ProtoReader, type ProtoField } from './bytes/proto.js'
 
 const magic = Buffer.from('PBUF', 'latin1')
 
@@ -25,15 +20,19 @@ export function encodeFileInfo(info: ReadonlyMap<string, Buffer>): Buffer {
   return Buffer.concat([magic, delimited(encodeMessage(entries))])
 }
 
-/** Decodes a payload. Throws `ProtoError`. */
-export function decodeFileInfo(payload: Buffer): Map<string, Buffer> {
-  if (!payload.subarray(0, magic.length).equals(magic)) throw new ProtoError('no protobuf')
+/** Decodes a payload. `damaged` makes the error for other bytes, by their finding. */
+export function decodeFileInfo(
+  payload: Buffer,
+  damaged: (found: string) => CellarError,
+): Map<string, Buffer> {
+  if (!payload.subarray(0, magic.length).equals(magic)) throw damaged('no protobuf')
   const info = new Map<string, Buffer>()
-  for (const [, entry] of new ProtoReader(payload, magic.length, payload.length).message()) {
-    if (typeof entry === 'number') throw new ProtoError('an entry that is a number')
-    const [name, value] = new ProtoReader(entry, 0, entry.length).fields()
+  const reader = new ProtoReader(payload, magic.length, payload.length, damaged)
+  for (const [, entry] of reader.message()) {
+    if (typeof entry === 'number') throw damaged('an entry that is a number')
+    const [name, value] = new ProtoReader(entry, 0, entry.length, damaged).fields()
     if (typeof name?.[1] !== 'object' || typeof value?.[1] !== 'object') {
-      throw new ProtoError('an entry without name and value')
+      throw damaged('an entry without name and value')
     }
     info.set(name[1].toString('latin1'), value[1])
   }

@@ -13,12 +13,11 @@ import type { EntryRanges } from '../../storage/cell/cell-view.js'
 import { quietly } from '../../storage/fs/quietly.js'
 import type { File, FileSystem } from '../../storage/fs/types.js'
 import { BlockReader, type Block } from './block-reader.js'
-import { CellBlock, CellFaultError } from './cell-reading.js'
+import { CellBlock } from './cell-reading.js'
 import { compressionOf } from './compression.js'
 import { decodeFileInfo } from './file-info.js'
 import { BlockKind, headerBytes, InfoKey, trailerBytes } from './format.js'
 import { IndexCheck, type IndexFault } from './index-check.js'
-import { ProtoError } from './bytes/proto.js'
 import { decodeTrailer, unsupported, type Trailer } from './trailer.js'
 
 /** An open file; see the file header. */
@@ -105,7 +104,8 @@ export class HFileReader implements EntryRanges {
     const facts = this.#readInfo(info)
     this.sequence = loadSequence ?? facts.sequence
     this.loadTime = facts.loadTime
-    this.#cells = new CellBlock({ ...facts, family: Buffer.from(family), sequence: loadSequence })
+    const format = { ...facts, path: this.path, family: Buffer.from(family) }
+    this.#cells = new CellBlock({ ...format, sequence: loadSequence })
     this.#blocks = new BlockReader(file, compression, 0, loadOnOpenOffset)
   }
 
@@ -167,15 +167,7 @@ export class HFileReader implements EntryRanges {
   }
 
   #readCells({ payload, offset }: Block): void {
-    try {
-      this.#cells.read(payload)
-    } catch (error) {
-      if (!(error instanceof CellFaultError)) throw error
-      const { at, expected, found, isUnsupported } = error
-      const where = `the cell at ${at} of its block`
-      if (isUnsupported) throw unsupported(this.path, `has ${found}: ${where} at ${offset}`)
-      throw this.#damaged(offset, expected, `${found}, ${where}`)
-    }
+    this.#cells.read(payload, offset)
     this.#place = 0
     this.#found += this.#cells.count
   }
@@ -217,13 +209,7 @@ export class HFileReader implements EntryRanges {
     readonly sequence: number
     readonly loadTime: number
   } {
-    let info: Map<string, Buffer>
-    try {
-      info = decodeFileInfo(payload)
-    } catch (error) {
-      if (!(error instanceof ProtoError)) throw error
-      throw this.#damaged(offset, 'a file info', error.message)
-    }
+    const info = decodeFileInfo(payload, (found) => this.#damaged(offset, 'a file info', found))
     for (const key of [InfoKey.encoding, InfoKey.indexEncoding]) {
       const encoding = info.get(key)?.toString('latin1') ?? 'NONE'
       if (encoding === 'NONE') continue

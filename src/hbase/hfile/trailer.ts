@@ -5,13 +5,7 @@
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import { compressionNameOf, ordinalOf, type CompressionName } from './compression.js'
 import { BlockKind, comparatorName, comparatorNames, trailerBytes, versionWord } from './format.js'
-import {
-  delimited,
-  encodeMessage,
-  ProtoError,
-  ProtoReader,
-  type ProtoField,
-} from './bytes/proto.js'
+import { delimited, encodeMessage, ProtoReader, type ProtoField } from './bytes/proto.js'
 
 /** The content of a trailer. Sizes and offsets in bytes. */
 export interface Trailer {
@@ -107,22 +101,18 @@ function readFields(
   damaged: (expected: string, found: string) => CellarError,
 ): Map<number, number | Buffer> {
   const fields = new Map<number, number | Buffer>()
-  try {
-    const reader = new ProtoReader(bytes, 8, trailerBytes - 4)
-    for (const [field, value] of reader.message()) {
-      if (field < 1 || field > encryptionField || fields.has(field)) {
-        throw damaged('each field of a trailer once', `field ${field}`)
-      }
-      fields.set(field, value)
+  const end = trailerBytes - 4
+  const reader = new ProtoReader(bytes, 8, end, (found) => damaged('a message', found))
+  for (const [field, value] of reader.message()) {
+    if (field < 1 || field > encryptionField || fields.has(field)) {
+      throw damaged('each field of a trailer once', `field ${field}`)
     }
-    if (bytes.subarray(reader.at, trailerBytes - 4).some((byte) => byte !== 0)) {
-      throw damaged('zeros behind the fields', 'something else')
-    }
-    return fields
-  } catch (error) {
-    if (!(error instanceof ProtoError)) throw error
-    throw damaged('a message', error.message)
+    fields.set(field, value)
   }
+  if (bytes.subarray(reader.at, end).some((byte) => byte !== 0)) {
+    throw damaged('zeros behind the fields', 'something else')
+  }
+  return fields
 }
 
 /** Makes an `ERR_UNSUPPORTED` about a file that is not damaged. */

@@ -1,12 +1,8 @@
 /** The little of protobuf that trailers and file infos need: varints, and lengths with bytes. */
+import type { CellarError } from '../../../base/errors.js'
 
 /** A field of a message: a number for a varint, else bytes. */
 export type ProtoField = readonly [number: number, value: number | Buffer]
-
-/** Thrown for bytes that are no message. The caller knows the file. */
-export class ProtoError extends Error {
-  override readonly name = 'ProtoError'
-}
 
 function varint(value: number): number[] {
   const bytes: number[] = []
@@ -30,23 +26,25 @@ export function delimited(message: Buffer): Buffer {
   return Buffer.concat([Buffer.from(varint(message.length)), message])
 }
 
-/** Reads messages from `source[at, end)`. */
+/** Reads messages from `source[at, end)`. `damaged` makes the error for bytes that are none. */
 export class ProtoReader {
   readonly #source: Buffer
   readonly #end: number
+  readonly #damaged: (found: string) => CellarError
   /** Offset of the next byte. */
   at: number
 
-  constructor(source: Buffer, at: number, end: number) {
+  constructor(source: Buffer, at: number, end: number, damaged: (found: string) => CellarError) {
     this.#source = source
     this.at = at
     this.#end = end
+    this.#damaged = damaged
   }
 
   /** The next message with its length in front. */
   message(): ProtoField[] {
     const bytes = this.bytes()
-    return new ProtoReader(bytes, 0, bytes.length).fields()
+    return new ProtoReader(bytes, 0, bytes.length, this.#damaged).fields()
   }
 
   /** All fields up to the end. */
@@ -56,7 +54,7 @@ export class ProtoReader {
       const tag = this.varint()
       const number = Math.floor(tag / 8)
       const form = tag % 8
-      if (form !== 0 && form !== 2) throw new ProtoError(`a field of form ${form}`)
+      if (form !== 0 && form !== 2) throw this.#damaged(`a field of form ${form}`)
       fields.push([number, form === 0 ? this.varint() : this.bytes()])
     }
     return fields
@@ -73,7 +71,7 @@ export class ProtoReader {
       if ((byte > 0 || shift === 0n) && Number.isSafeInteger(number)) return number
       break
     }
-    throw new ProtoError(`no number at ${this.at}`)
+    throw this.#damaged(`no number at ${this.at}`)
   }
 
   /** The next bytes with their length in front. */
@@ -81,7 +79,7 @@ export class ProtoReader {
     const length = this.varint()
     const start = this.at
     if (length < 0 || length > this.#end - start)
-      throw new ProtoError(`${length} bytes at ${start}, too many`)
+      throw this.#damaged(`${length} bytes at ${start}, too many`)
     this.at = start + length
     return this.#source.subarray(start, this.at)
   }

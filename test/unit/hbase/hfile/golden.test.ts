@@ -6,7 +6,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { CellBlock, type CellFaultError } from '../../../../src/hbase/hfile/cell-reading.js'
+import type { CellarError } from '../../../../src/base/errors.js'
+import { CellBlock } from '../../../../src/hbase/hfile/cell-reading.js'
 import { HFileReader } from '../../../../src/hbase/hfile/hfile-reader.js'
 import { HFileWriter } from '../../../../src/hbase/hfile/hfile-writer.js'
 import { CellType, cellTypeName } from '../../../../src/storage/cell/cell-type.js'
@@ -89,22 +90,29 @@ void t.test('sound cells that Cellar cannot hold are unsupported, not damaged', 
     bytes[22] = type
     return bytes
   }
-  const format = { family: Buffer.from('f'), hasTags: false, hasSequences: false, sequence: 1 }
+  const flags = { hasTags: false, hasSequences: false }
+  const format = { path: '/f', family: Buffer.from('f'), ...flags, sequence: 1 }
   const faultOf = (bytes: Buffer): unknown => {
     try {
-      new CellBlock(format).read(bytes)
+      new CellBlock(format).read(bytes, 7)
       return 'none'
     } catch (error) {
-      const { isUnsupported, found } = error as CellFaultError
-      return [isUnsupported, found]
+      const { code, message } = error as CellarError
+      return [code, message]
     }
   }
-  const marker = [true, 'a marker of the family with a qualifier']
+  const unsupported = (found: string): readonly string[] => {
+    return ['ERR_UNSUPPORTED', `/f has ${found}: the cell at 0 of its block at 7`]
+  }
+  const marker = unsupported('a marker of the family with a qualifier')
   t.equal(faultOf(cell(1n, CellType.put)), 'none')
-  t.strictSame(faultOf(cell(-1n, CellType.put)), [true, 'a negative time'])
+  t.strictSame(faultOf(cell(-1n, CellType.put)), unsupported('a negative time'))
   t.strictSame(faultOf(cell(1n, CellType.deleteFamily)), marker)
   t.strictSame(faultOf(cell(1n, CellType.deleteFamilyVersion)), marker)
-  t.strictSame(faultOf(cell(1n, 99)), [false, '99'], 'an unknown type is damage')
+  const damage =
+    'damaged HFile in /f at offset 7, expected a type of cells, ' +
+    'found 99, the cell at 0 of its block'
+  t.strictSame(faultOf(cell(1n, 99)), ['ERR_CORRUPTION', damage], 'an unknown type is damage')
   t.end()
 })
 
