@@ -8,8 +8,7 @@
  * are compared with the file before memory is allocated for them.
  */
 import { crc32 } from 'node:zlib'
-import { corruption, type CellarError } from '../../base/errors.js'
-import { CodecError } from '../../storage/codec/codec.js'
+import { corruption, ErrorCode, hasCode, type CellarError } from '../../base/errors.js'
 import type { File } from '../../storage/fs/types.js'
 import type { Compression } from './compression.js'
 import { crc32c } from './bytes/crc32c.js'
@@ -129,7 +128,7 @@ export class BlockReader {
     try {
       this.#compression.decompress(block, headerBytes, storedBytes, payload)
     } catch (error) {
-      if (!(error instanceof CodecError)) throw error
+      if (!hasCode(error, ErrorCode.corruption)) throw error
       throw this.damaged(`${payloadBytes} bytes of ${this.#compression.name}`, error.message)
     }
     return payload

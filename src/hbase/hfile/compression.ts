@@ -5,10 +5,11 @@
  * Ownership: {@link Compression.compress} returns memory that is good until its next call.
  * {@link Compression.decompress} may change the stored bytes.
  *
- * Failure behaviour: bytes that do not decompress to exactly the length raise `CodecError`.
+ * Failure behaviour: bytes that do not decompress to exactly the length are an `ERR_CORRUPTION`, to
+ * which the caller adds file and offset.
  */
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { CodecError, CodecId, loadCodecs, type Codec } from '../../storage/codec/codec.js'
+import { codecError, CodecId, loadCodecs, type Codec } from '../../storage/codec/codec.js'
 
 /** The compressions that Cellar reads and writes, by HBase's names. */
 export const compressionNames = ['NONE', 'GZ', 'LZ4'] as const
@@ -29,7 +30,7 @@ const none: Compression = {
   compress: (source, start, end) => source.subarray(start, end),
   decompress(stored, start, end, target) {
     if (end - start !== target.length) {
-      throw new CodecError(`stored ${end - start} bytes, expected ${target.length}`)
+      throw codecError(`stored ${end - start} bytes, expected ${target.length}`)
     }
     stored.copy(target, 0, start, end)
   },
@@ -45,10 +46,10 @@ const gz: Compression = {
     try {
       unpacked = gunzipSync(stored.subarray(start, end), { maxOutputLength: target.length })
     } catch (cause) {
-      throw new CodecError('the gzip stream does not decompress', { cause })
+      throw codecError('the gzip stream does not decompress', cause)
     }
     if (unpacked.length !== target.length) {
-      throw new CodecError(`a gzip stream of ${unpacked.length} bytes`)
+      throw codecError(`a gzip stream of ${unpacked.length} bytes`)
     }
     unpacked.copy(target)
   },
@@ -92,7 +93,7 @@ class Lz4 implements Compression {
         const pieceEnd = at + 4 + piece
         const isLast = pieceEnd === end
         const length = isLast ? sequenceEnd - written : decodedLength(stored, at + 4, pieceEnd)
-        if (length <= 0 || length > sequenceEnd - written) throw new CodecError('a piece too long')
+        if (length <= 0 || length > sequenceEnd - written) throw codecError('a piece too long')
         // The codec wants the length where HBase has that of the piece.
         stored.writeUInt32LE(length, at)
         const into = target.subarray(written, written + length)
@@ -101,12 +102,12 @@ class Lz4 implements Compression {
         at = pieceEnd
       }
     }
-    if (at !== end && target.length > 0) throw new CodecError(`${end - at} bytes too many`)
+    if (at !== end && target.length > 0) throw codecError(`${end - at} bytes too many`)
   }
 
   #lengthAt(stored: Buffer, at: number, end: number, max: number): number {
     const length = at + 4 <= end ? stored.readInt32BE(at) : -1
-    if (length <= 0 || length > max) throw new CodecError(`a length of ${length}, at most ${max}`)
+    if (length <= 0 || length > max) throw codecError(`a length of ${length}, at most ${max}`)
     return length
   }
 }

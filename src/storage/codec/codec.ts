@@ -8,18 +8,18 @@
  * Ownership: `compress` returns a view over scratch memory of the thread, borrowed until the next
  * call of any codec in the same thread. `decompress` fills memory of the caller.
  *
- * Failure behaviour: bytes that do not decompress to exactly the expected length raise
- * {@link CodecError}; the caller knows file and offset and turns it into `ERR_CORRUPTION`. No call
- * allocates more than the expected length plus a constant.
+ * Failure behaviour: bytes that do not decompress to exactly the expected length are an
+ * `ERR_CORRUPTION`, to which the caller adds file and offset. No call allocates more than the
+ * expected length plus a constant.
  */
 // Not by name: a bundler would make names of it that older versions of Node do not export.
 import type * as nodeZlib from 'node:zlib'
 import { assert } from '../../base/assert.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import { Lz4Codec, probeLz4Napi, type Lz4Addon } from './lz4.js'
-import { CodecError, Scratch } from './scratch.js'
+import { codecError, Scratch } from './scratch.js'
 
-export { CodecError } from './scratch.js'
+export { codecError } from './scratch.js'
 
 /** Codec ids on disk. Never change or reuse one; 0 is invalid. */
 export const CodecId = { none: 1, lz4: 2, gz: 3, zstd: 4 } as const
@@ -39,7 +39,7 @@ export interface Codec {
   compress(source: Buffer, start: number, end: number): Buffer | undefined
   /**
    * Decompresses `source[start, end)` so that it fills `target[0, uncompressedLength)` exactly, or
-   * throws {@link CodecError}; the range is then undefined, bytes after it are never touched.
+   * throws `ERR_CORRUPTION`; the range is then undefined, bytes after it are never touched.
    */
   decompress(
     source: Buffer,
@@ -133,7 +133,7 @@ const noneCodec: Codec = {
   decompress(source, start, end, target, uncompressedLength) {
     assert(uncompressedLength <= target.length, 'codec: target too short')
     if (end - start !== uncompressedLength) {
-      throw new CodecError(`stored ${end - start} bytes, expected ${uncompressedLength}`)
+      throw codecError(`stored ${end - start} bytes, expected ${uncompressedLength}`)
     }
     source.copy(target, 0, start, end)
   },
@@ -176,10 +176,10 @@ class ZlibCodec implements Codec {
       // zlib refuses a limit of zero.
       unpacked = this.unpack(source.subarray(start, end), Math.max(1, uncompressedLength))
     } catch (cause) {
-      throw new CodecError(`${this.name} block does not decompress`, { cause })
+      throw codecError(`${this.name} block does not decompress`, cause)
     }
     if (unpacked.length !== uncompressedLength) {
-      throw new CodecError(
+      throw codecError(
         `${this.name} block holds ${unpacked.length} bytes, expected ${uncompressedLength}`,
       )
     }

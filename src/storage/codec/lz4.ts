@@ -18,7 +18,7 @@ import { lz4Compress } from '../../../native-free/lz4.js'
 import { lz4Decompress, Lz4Error } from '../../../native-free/lz4-decompress.js'
 import { assert } from '../../base/assert.js'
 import { loadPackage } from '../../base/load-package.js'
-import { CodecError, type Scratch } from './scratch.js'
+import { codecError, type Scratch } from './scratch.js'
 
 /** The function of lz4-napi that Cellar uses; the package and its types may be absent. */
 export interface Lz4Addon {
@@ -84,7 +84,7 @@ export class Lz4Codec {
       lz4Decompress(source, start, end, target, 0, uncompressedLength)
     } catch (cause) {
       if (!(cause instanceof Lz4Error)) throw cause
-      throw new CodecError(cause.message, { cause })
+      throw codecError(cause.message, cause)
     }
   }
 }

@@ -1,8 +1,9 @@
 /** What the codecs share: their error and the output buffer that is used again and again. */
+import { CellarError, ErrorCode } from '../../base/errors.js'
 
-/** Raised for bytes that are not what a codec wrote. The caller adds file and offset. */
-export class CodecError extends Error {
-  override readonly name = 'CodecError'
+/** Makes the `ERR_CORRUPTION` for bytes of another writer. The caller adds file and offset. */
+export function codecError(message: string, cause?: unknown): CellarError {
+  return new CellarError(ErrorCode.corruption, message, { cause })
 }
 
 /** What the compressed form of a cell of the default `cellBytesMax` of 10 MiB may take. */

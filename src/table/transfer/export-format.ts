@@ -5,14 +5,14 @@
  * Failure behaviour: any deviation from the format is `ERR_CORRUPTION` with the offset of the
  * chunk. Lengths are compared with limits before memory is allocated for them.
  */
-import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
+import { CellarError, corruption, ErrorCode, hasCode } from '../../base/errors.js'
 import {
   checksumLength,
   placeSeed,
   writeChecksum,
   checksumMatches,
 } from '../../storage/codec/checksum.js'
-import { CodecError, type Codec, type Codecs } from '../../storage/codec/codec.js'
+import type { Codec, Codecs } from '../../storage/codec/codec.js'
 import { BlockMemory, wordSlackBytes } from '../../storage/sstable/blocks/block-memory.js'
 
 /** Kinds of chunks. Part of the disk format: never change. */
@@ -150,7 +150,7 @@ export class ChunkDecoder {
     try {
       codec.decompress(chunk, headerBytes, end, memory.buffer, payloadBytes)
     } catch (error) {
-      if (!(error instanceof CodecError)) throw error
+      if (!hasCode(error, ErrorCode.corruption)) throw error
       throw this.damaged(`${payloadBytes} bytes of ${codec.name}`, error.message)
     }
     return memory

@@ -92,7 +92,7 @@ export function decompressSection(
       file: file.path,
       offset,
       expected: `${length} bytes of ${codec.name}`,
-      found: String(cause),
+      found: (cause as Error).message,
     }
     throw corruption(`damaged ${file.fileKind ?? 'SSTable'} section`, detail, cause)
   }

@@ -1,11 +1,12 @@
 /** @runs alone */
 import * as zlib from 'node:zlib'
 import t from 'tap'
-import { ErrorCode } from '../../../../src/base/errors.js'
-import { CodecError, CodecId, loadCodecs } from '../../../../src/storage/codec/codec.js'
+import { ErrorCode, hasCode } from '../../../../src/base/errors.js'
+import { CodecId, loadCodecs } from '../../../../src/storage/codec/codec.js'
 import type { Codec, CodecName } from '../../../../src/storage/codec/codec.js'
 import { blockContent, incompressible, seed, seededRandom } from '../../native-free/lz4-samples.js'
 
+const corruption = { code: ErrorCode.corruption }
 const modes = [loadCodecs({ nativeFree: true }), loadCodecs({ nativeFree: false })]
 const zstdHere = 'zstdCompressSync' in zlib
 const names: CodecName[] = zstdHere ? ['lz4', 'gz', 'zstd'] : ['lz4', 'gz']
@@ -87,24 +88,24 @@ void t.test('what does not get smaller is not compressed', async (t) => {
 void t.test('none takes exactly the expected length', async (t) => {
   const none = modes[0].byName('none')
   t.equal(unpack(none, Buffer.from('abc'), 3).toString(), 'abc')
-  t.throws(() => unpack(none, Buffer.from('abc'), 2), CodecError)
-  t.throws(() => unpack(none, Buffer.from('abc'), 4), CodecError)
+  t.throws(() => unpack(none, Buffer.from('abc'), 2), corruption)
+  t.throws(() => unpack(none, Buffer.from('abc'), 4), corruption)
 })
 
-void t.test('a wrong expected length is a CodecError in every mode', async (t) => {
+void t.test('a wrong expected length is corruption in every mode', async (t) => {
   const bytes = blockContent(20_000, seededRandom(seed))
   for (const mode of modes) {
     for (const name of names) {
       const codec = mode.byName(name)
       const block = Buffer.from(codec.compress(bytes, 0, bytes.length)!)
       for (const length of [0, 1, 8192, 19_999, 20_001, 40_000]) {
-        t.throws(() => unpack(codec, block, length), CodecError, `${name} as ${length}`)
+        t.throws(() => unpack(codec, block, length), corruption, `${name} as ${length}`)
       }
     }
   }
 })
 
-void t.test('every truncation is a CodecError in every mode', async (t) => {
+void t.test('every truncation is corruption in every mode', async (t) => {
   const bytes = blockContent(9000, seededRandom(seed))
   const target = Buffer.alloc(9000)
   for (const mode of modes) {
@@ -116,7 +117,7 @@ void t.test('every truncation is a CodecError in every mode', async (t) => {
           codec.decompress(block, 0, end, target, 9000)
           t.fail(`${name} cut to ${end} passed`)
         } catch (error) {
-          if (!(error instanceof CodecError)) throw error
+          if (!hasCode(error, ErrorCode.corruption)) throw error
         }
       }
     }
@@ -132,7 +133,7 @@ void t.test('a damaged lz4 block reads alike with and without the addon', async 
       try {
         return unpack(mode.byName('lz4'), block, 9000)
       } catch (error) {
-        if (!(error instanceof CodecError)) throw error
+        if (!hasCode(error, ErrorCode.corruption)) throw error
         return undefined
       }
     })
@@ -143,11 +144,11 @@ void t.test('a damaged lz4 block reads alike with and without the addon', async 
 
 void t.test('a bomb is stopped at the expected length', async (t) => {
   const bomb = zlib.deflateSync(Buffer.alloc(64 * 1024 * 1024))
-  t.throws(() => unpack(modes[1].byName('gz'), bomb, 4096), CodecError)
+  t.throws(() => unpack(modes[1].byName('gz'), bomb, 4096), corruption)
   const lie = Buffer.alloc(100, 0xff)
-  t.throws(() => unpack(modes[1].byName('lz4'), lie, 16_384), CodecError, 'a prefix of 4 GiB')
+  t.throws(() => unpack(modes[1].byName('lz4'), lie, 16_384), corruption, 'a prefix of 4 GiB')
   lie.writeUInt32LE(16_384, 0)
-  t.throws(() => unpack(modes[1].byName('lz4'), lie, 16_384), CodecError)
+  t.throws(() => unpack(modes[1].byName('lz4'), lie, 16_384), corruption)
 })
 
 void t.test('a result of just the input length does not count as smaller', async (t) => {
