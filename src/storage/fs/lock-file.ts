@@ -17,6 +17,7 @@
  */
 import * as nodeFs from 'node:fs'
 import { join } from 'node:path'
+import type { CellarError } from '../../base/errors.js'
 import { refusesLinks, systemCode } from './errors.js'
 import { parseOwner, readText, readTextOrThrow, type LockOwner } from './lock-owner.js'
 
@@ -48,21 +49,10 @@ export type Liveness = 'alive' | 'dead' | 'unknown'
 export interface LockHost {
   /** Must return `dead` only for owners that will never act again. */
   judge(entry: LockEntry): Promise<Liveness>
+  /** Makes the error for a directory that another opener holds. */
+  held(owner: LockOwner | undefined, liveness: Liveness): CellarError
   /** For tests: called before each step, to interleave openers. */
   step?(): Promise<void>
-}
-
-/** Thrown if another opener holds the directory. */
-export class HeldElsewhere extends Error {
-  override readonly name = 'HeldElsewhere'
-  readonly owner: LockOwner | undefined
-  readonly liveness: Liveness
-
-  constructor(owner: LockOwner | undefined, liveness: Liveness) {
-    super('the directory is held')
-    this.owner = owner
-    this.liveness = liveness
-  }
 }
 
 /** Path of the socket of an owner. */
@@ -76,7 +66,7 @@ function heirPathOf(directory: string, id: string): string {
 
 /**
  * Makes `id` the owner of the directory, with the description `text`. Returns the contents of
- * `LOCK` afterwards. Throws {@link HeldElsewhere}, or an error of the system.
+ * `LOCK` afterwards. Throws the error of {@link LockHost.held}, or one of the system.
  */
 export async function takeLockFile(
   directory: string,
@@ -90,7 +80,7 @@ export async function takeLockFile(
     for (let i = 0; i < attemptsMax; i++) {
       if (await attempt(directory, draft, host)) return ownEntry(directory, id, text)
     }
-    throw new HeldElsewhere(undefined, 'unknown')
+    throw host.held(undefined, 'unknown')
   } finally {
     remove(draft)
   }
@@ -116,7 +106,7 @@ async function attempt(directory: string, draft: string, host: LockHost): Promis
     await host.step?.()
     // The owner has released the directory meanwhile, so this opener tries again.
     if ((await readEntry(path))?.id !== root.id) return false
-    throw new HeldElsewhere(last.owner, liveness)
+    throw host.held(last.owner, liveness)
   }
   await host.step?.()
   const claim = heirPathOf(directory, last.id)

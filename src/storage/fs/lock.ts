@@ -15,7 +15,6 @@ import { DirectoryHandle, type DirectoryBinding } from './directory-handle.js'
 import { fileError, systemCode } from './errors.js'
 import {
   dropLockFile,
-  HeldElsewhere,
   listSockets,
   lockFileName,
   removeLeftovers,
@@ -23,6 +22,7 @@ import {
   takeLockFile,
   type Liveness,
   type LockEntry,
+  type LockHost,
 } from './lock-file.js'
 import { describeSelf, parseOwner, processState, readText, type LockOwner } from './lock-owner.js'
 import { askSocket, LockSocket, type SocketAnswer } from './lock-socket.js'
@@ -84,7 +84,6 @@ export async function lockDirectory(
   } catch (error) {
     heldHere.delete(key)
     handle.closeSync()
-    if (error instanceof HeldElsewhere) throw lockedError(directory, error.owner, error.liveness)
     throw error instanceof CellarError ? error : cannotLock(directory, error)
   }
 }
@@ -178,8 +177,11 @@ class LockAttempt {
   }
 
   private async take(own: LockOwner): Promise<LockEntry> {
-    const { path } = this.handle
-    const host = { judge: (entry: LockEntry): Promise<Liveness> => this.judge(own, entry) }
+    const { path, binding } = this.handle
+    const host: LockHost = {
+      judge: (entry) => this.judge(own, entry),
+      held: (owner, liveness) => lockedError(binding.directory, owner, liveness),
+    }
     try {
       return await takeLockFile(path, own.id, `${JSON.stringify(own)}\n`, host)
     } catch (error) {

@@ -7,9 +7,9 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { CellarError, ErrorCode, hasCode } from '../../../../src/base/errors.js'
 import {
   dropLockFile,
-  HeldElsewhere,
   removeLeftovers,
   takeLockFile,
   type Liveness,
@@ -20,6 +20,8 @@ import { generatorOf } from '../../../crash/recovery.js'
 const seed = Number(process.env.CELLAR_SEED ?? 20261122)
 const rounds = 300
 const openersPerRound = 12
+
+const held = (): CellarError => new CellarError(ErrorCode.locked, 'held')
 
 /** One simulated process. It waits before each step until it is told to go on. */
 class Opener {
@@ -57,14 +59,14 @@ class Opener {
       Promise.resolve(this.world.isDead(id) ? 'dead' : 'alive')
     try {
       await this.step()
-      this.owns = await takeLockFile(directory, this.id, text, { judge, step: this.step })
+      this.owns = await takeLockFile(directory, this.id, text, { judge, held, step: this.step })
       this.world.owned(this)
       await removeLeftovers(directory, this.id, (id) => Promise.resolve(this.world.isDead(id)))
       await this.step()
       dropLockFile(directory, this.owns)
       this.owns = undefined
     } catch (error) {
-      if (!(error instanceof HeldElsewhere)) throw error
+      if (!hasCode(error, ErrorCode.locked)) throw error
       this.world.refused++
     }
     this.isDone = true
@@ -147,7 +149,7 @@ void t.test(
 
 void t.test('an opener that cannot replace LOCK leaves no file', async (t) => {
   const directory = t.testdir({ LOCK: {} })
-  const host = { judge: (): Promise<Liveness> => Promise.resolve('dead') }
+  const host = { judge: (): Promise<Liveness> => Promise.resolve('dead'), held }
   for (const id of ['a', 'b']) {
     await t.rejects(takeLockFile(directory, id, '', host), { code: 'EISDIR' })
     t.same(readdirSync(directory), ['LOCK'])
