@@ -30,7 +30,7 @@ import { OwnedTable, plain } from './owned-table.js'
 import { RowOrder } from './row-order.js'
 import { RowWriter } from './row-writer.js'
 import { View, Views } from './views.js'
-import { EvaluationError, WorkingCopy } from './working-copy.js'
+import { WorkingCopy } from './working-copy.js'
 
 /** Batches and bytes of a group and of a chunk of the log. */
 const chunkBatchesMax = 1_000
@@ -215,14 +215,17 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     let outcome: { readonly value: T; readonly logged: Promise<readonly Appended[]> }
     let appended: readonly Appended[]
     let failure: { readonly error: unknown } | undefined
-    try {
+    // Operations of a list before the failed one are carried out, so they are logged.
+    const attempt = (own: readonly EmbeddedTable[]): T => {
       try {
-        outcome = await this.#order.run(rows, () => this.#evaluate(tables, rows, run))
+        return run(own)
       } catch (error) {
-        if (!(error instanceof EvaluationError)) throw error
-        failure = { error: error.error }
-        outcome = { value: undefined as T, logged: error.logged }
+        failure = { error }
+        return undefined as T
       }
+    }
+    try {
+      outcome = await this.#order.run(rows, () => this.#evaluate(tables, rows, attempt))
       // The log may get the batch a little later; a change of a table waits for it as well.
       appended = await outcome.logged
     } finally {

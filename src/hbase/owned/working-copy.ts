@@ -57,14 +57,14 @@ export class WorkingCopy {
   /** Carries out mutations before it returns; the promise is for their places in the log. */
   evaluate<T>(run: () => T, isLoad = false): { value: T; logged: Promise<readonly Appended[]> } {
     const before = this.#sequence()
+    let logged: Promise<readonly Appended[]>
+    let value: T
     try {
-      const value = run()
-      return { value, logged: this.#note(before, isLoad) }
-    } catch (error) {
-      // Some operations of a list may have been carried out.
-      const logged = this.#note(before, isLoad)
-      throw Object.assign(new EvaluationError(), { error, logged })
+      value = run()
+    } finally {
+      logged = this.#note(before, isLoad)
     }
+    return { value, logged }
   }
 
   /** Ends the copy. */
@@ -120,12 +120,4 @@ export class WorkingCopy {
     })
     return { timestamp: timestamp ?? 0, cells: own }
   }
-}
-
-/** An evaluation that failed, perhaps after parts of it were carried out. */
-export class EvaluationError extends Error {
-  /** The error of the engine. */
-  error: unknown
-  /** The places of the carried out parts in the log. */
-  logged!: Promise<readonly Appended[]>
 }
