@@ -1,6 +1,6 @@
 /** `cellar move`: tables from a directory to HBase, or from HBase to a directory. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { invalidArgument, type Database } from '../../api/index.js'
+import { CellarError, hasCode, invalidArgument, type Database } from '../../api/index.js'
 import {
   connectHBase,
   inspectMove,
@@ -18,6 +18,9 @@ import { isIgnoredName } from '../../storage/version/file-names.js'
 import { looking, writing } from './open.js'
 import { Output } from './output.js'
 import { Progress } from './progress.js'
+
+/** The code of the error that ends the first command; its details are the files to load. */
+const loadFirst = 'ERR_LOAD_FIRST'
 
 /** Options of `cellar move`. */
 export interface MoveWords {
@@ -69,9 +72,9 @@ export async function move(source: string, target: string, words: MoveWords): Pr
       })
     })
   } catch (error) {
-    if (!(error instanceof LoadFirst)) throw error
+    if (!hasCode(error, loadFirst)) throw error
     progress.end()
-    await tellLoads(output, error.files)
+    await tellLoads(output, error.details as readonly TableHFiles[])
   } finally {
     process.off('SIGINT', interrupt)
     progress.end()
@@ -104,22 +107,13 @@ function isAddress(place: string): boolean {
   return /^[a-z+]+:\/\//.test(place)
 }
 
-/** Ends the first of the two commands of a move by HFiles. */
-class LoadFirst extends Error {
-  override readonly name = 'LoadFirst'
-  readonly files: readonly TableHFiles[]
-
-  constructor(files: readonly TableHFiles[]) {
-    super('the HFiles have to be loaded')
-    this.files = files
-  }
-}
-
 function bulkLoadOf(directory: string, { loaded }: MoveWords): BulkLoadOptions {
   return {
     directory,
-    load: (files) => {
-      if (loaded !== true) throw new LoadFirst(files)
+    load: (details) => {
+      if (loaded === true) return
+      // Ends the first of the two commands of a move by HFiles.
+      throw new CellarError(loadFirst, 'the HFiles have to be loaded', { details })
     },
   }
 }
