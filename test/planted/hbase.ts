@@ -5,8 +5,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a mutation whose answer was lost is sent again',
     file: 'src/hbase/thrift/client.ts',
-    find: 'if (error.isSent && !request.isIdempotent) throw',
-    replace: 'if (error.isSent && request.isIdempotent) throw',
+    find: 'if (isSent && !request.isIdempotent) throw',
+    replace: 'if (isSent && request.isIdempotent) throw',
     tests: ['test/unit/hbase/faults.test.ts'],
   },
   {

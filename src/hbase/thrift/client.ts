@@ -10,9 +10,9 @@ import { performance } from 'node:perf_hooks'
 import { CellarError, ErrorCode } from '../../api/index.js'
 import { seededRandom } from '../../base/random.js'
 import { closedError } from '../../base/errors.js'
-import { HBaseErrorCode, unknownOutcome } from './wire/errors.js'
+import { HBaseErrorCode, noAnswer, unknownOutcome, wasSent } from './wire/errors.js'
 import { Codec, RemoteException } from './wire/codec.js'
-import { CallFailure, millisecondsLeft, type Request } from './wire/connection.js'
+import { millisecondsLeft, type Request } from './wire/connection.js'
 import { Gateway } from './wire/gateway.js'
 import { methods, type Method } from './wire/methods.js'
 import { gatewaysOf, type HBaseSettings } from './wire/options.js'
@@ -76,7 +76,7 @@ export class Client {
     return this.call(this.encode(method, parameters, what, isIdempotent))
   }
 
-  /** Carries out a call by one gateway, once. Rejects with a {@link CallFailure} without answer. */
+  /** Carries out a call by one gateway, once. Rejects with {@link noAnswer} without answer. */
   async callOne(gateway: Gateway, request: EncodedCall): Promise<unknown> {
     const deadline = performance.now() + this.settings.deadlineMilliseconds
     return checkAnswer(request, await gateway.call(request, deadline))
@@ -103,15 +103,14 @@ export class Client {
         if (!isPassing(request, answer) || millisecondsLeft(deadline) <= pause) {
           return { answer: checkAnswer(request, answer), gateway }
         }
-        failure = lost = new CallFailure(answer.message, true)
+        failure = lost = noAnswer(answer.message, true)
       } catch (error) {
-        if (!(error instanceof CallFailure)) throw error
-        if (error.isSent) lost = error
-        if (this.#isClosed && !error.isSent) {
-          throw orUnknown(closedError('the connection to HBase'))
-        }
-        if (error.isSent && !request.isIdempotent) throw unknownOutcome(request.method.name, error)
-        failure = error
+        const isSent = wasSent(error)
+        if (isSent === undefined) throw error
+        failure = error as CellarError
+        if (isSent) lost = failure
+        else if (this.#isClosed) throw orUnknown(closedError('the connection to HBase'))
+        if (isSent && !request.isIdempotent) throw unknownOutcome(request.method.name, failure)
         if (this.#current === place) this.#current = (place + 1) % this.#gateways.length
       }
       failures++

@@ -8,7 +8,6 @@ import { copyArguments } from '../../base/copy-arguments.js'
 import { hasCode, type CellarError } from '../../base/errors.js'
 import { ListFailures } from '../../checks/list-failures.js'
 import type { RowStructs } from './mutations.js'
-import { CallFailure } from './wire/connection.js'
 import { HBaseErrorCode, unknownOutcome } from './wire/errors.js'
 import { methods, type Method } from './wire/methods.js'
 
@@ -107,8 +106,8 @@ async function writeEach(
 
 /** Whether no gateway has answered, so that more calls would wait in vain. */
 function isWithoutAnswer(error: unknown): boolean {
-  if (hasCode(error, HBaseErrorCode.unavailable)) return true
-  return hasCode(error, HBaseErrorCode.unknownOutcome) && error.cause instanceof CallFailure
+  const reason = hasCode(error, HBaseErrorCode.unknownOutcome) ? error.cause : error
+  return hasCode(reason, HBaseErrorCode.unavailable)
 }
 
 /** The failure of each row of a list: some of them may have been written. */

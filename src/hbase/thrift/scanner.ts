@@ -15,7 +15,6 @@ import { checkScan, parseCuts, parseLimits } from '../../checks/scans.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { HBaseErrorCode } from './wire/errors.js'
 import type { Client } from './client.js'
-import { CallFailure } from './wire/connection.js'
 import type { Gateway } from './wire/gateway.js'
 import { methods } from './wire/methods.js'
 import { scanStruct } from './reads.js'
@@ -204,7 +203,7 @@ export class HBaseScanner extends ResultScanner {
         return (await this.#client.callOne(gateway, request)) as readonly ResultStruct[]
       } catch (error) {
         this.#remote = undefined
-        if (!isLost(error) || isOpenedAgain) throw asFailure(error)
+        if (!isLost(error) || isOpenedAgain) throw error
         if (this.#plan.hasFilter) throw expired(error)
       }
     }
@@ -332,18 +331,13 @@ function follows(cell: Cell, other: Cell): boolean {
 
 /** Whether the gateway's scanner is gone. */
 function isLost(error: unknown): boolean {
-  if (error instanceof CallFailure) return true
+  if (hasCode(error, HBaseErrorCode.unavailable)) return true
   return (
     hasCode(error, HBaseErrorCode.refused) &&
     /[Ii]nvalid scanner|UnknownScanner|LeaseException|ScannerReset|OutOfOrderScanner/.test(
       error.message,
     )
   )
-}
-
-function asFailure(error: unknown): unknown {
-  if (!(error instanceof CallFailure)) return error
-  return new CellarError(HBaseErrorCode.unavailable, error.message, { cause: error })
 }
 
 function expired(cause: unknown): CellarError {

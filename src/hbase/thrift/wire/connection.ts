@@ -9,6 +9,7 @@ import { createConnection, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { CellarError } from '../../../api/index.js'
 import { Codec } from './codec.js'
+import { noAnswer, wasSent } from './errors.js'
 import { BufferedReader, FramedReader, type MessageReader } from './message-reader.js'
 import type { Method } from './methods.js'
 import type { GatewaySettings, HBaseSettings } from './options.js'
@@ -21,17 +22,6 @@ export interface Request {
   readonly message: Buffer
   /** Whether a repetition has no further effect. */
   readonly isIdempotent: boolean
-}
-
-/** A call that got no answer. */
-export class CallFailure extends Error {
-  /** Whether the call may have reached the gateway. */
-  readonly isSent: boolean
-
-  constructor(message: string, isSent: boolean, cause?: unknown) {
-    super(message, { cause })
-    this.isSent = isSent
-  }
 }
 
 /** The end of the time for a call, by the monotonic clock. */
@@ -70,7 +60,7 @@ export class Connection {
     socket.unref()
   }
 
-  /** Connects. Rejects with a {@link CallFailure}. */
+  /** Connects. Rejects with {@link noAnswer}. */
   static async open(
     address: GatewaySettings,
     settings: HBaseSettings,
@@ -90,7 +80,7 @@ export class Connection {
 
   /** Sends a call and decodes its answer. REQUIRES that no call runs. */
   async call(request: Request, milliseconds: number): Promise<unknown> {
-    if (!this.#isOpen) throw new CallFailure(`${this.#place}: the connection is closed`, false)
+    if (!this.#isOpen) throw noAnswer(`${this.#place}: the connection is closed`, false)
     const timer = setTimeout(() => {
       this.#end(`no answer to '${request.method.name}' within ${Math.round(milliseconds)} ms`)
     }, milliseconds)
@@ -103,9 +93,9 @@ export class Connection {
       return this.#codec.decode(request.method, request.sequence, message)
     } catch (error) {
       this.close()
-      if (error instanceof CallFailure) throw error
+      if (wasSent(error) !== undefined) throw error
       const text = error instanceof CellarError ? error.message : String(error)
-      throw new CallFailure(`${this.#place}: ${text}`, true, error)
+      throw noAnswer(`${this.#place}: ${text}`, true, error)
     } finally {
       clearTimeout(timer)
       this.#waiting = undefined
@@ -137,7 +127,7 @@ export class Connection {
     const waiting = this.#waiting
     this.#waiting = undefined
     this.#socket.destroy()
-    waiting?.reject(new CallFailure(`${this.#place}: ${reason}`, true, cause))
+    waiting?.reject(noAnswer(`${this.#place}: ${reason}`, true, cause))
   }
 }
 
@@ -154,7 +144,7 @@ function openSocket(
     const fail = (reason: string, cause?: unknown): void => {
       clearTimeout(timer)
       socket.destroy()
-      reject(new CallFailure(`${place}: ${reason}`, false, cause))
+      reject(noAnswer(`${place}: ${reason}`, false, cause))
     }
     const timer = setTimeout(() => fail('no connection in time'), Math.max(0, milliseconds))
     const refused = (error: Error): void => fail(`cannot connect: ${error.message}`, error)

@@ -1,5 +1,5 @@
 /** The codes of errors that only a remote HBase raises; others are those of the engine. */
-import { CellarError } from '../../../api/index.js'
+import { CellarError, hasCode } from '../../../api/index.js'
 
 /** Codes of the HBase backend, with the situation that raises each. */
 export const HBaseErrorCode = {
@@ -10,7 +10,7 @@ export const HBaseErrorCode = {
   unknownOutcome: 'ERR_UNKNOWN_OUTCOME',
   /**
    * No gateway answered before the deadline, or something else than a Thrift2 gateway did. Nothing
-   * was changed.
+   * was changed. If one call failed, `details.isSent` says whether a gateway may have got it.
    */
   unavailable: 'ERR_UNAVAILABLE',
   /** HBase refused the call for a reason that has no code of its own. */
@@ -22,6 +22,17 @@ export const HBaseErrorCode = {
   /** After a move, rows of the target differ from the source; the message names some of them. */
   moveDiffers: 'ERR_MOVE_DIFFERS',
 } as const
+
+/** The error for a call without answer; `isSent`: it may have reached the gateway. */
+export function noAnswer(message: string, isSent: boolean, cause?: unknown): CellarError {
+  return new CellarError(HBaseErrorCode.unavailable, message, { cause, details: { isSent } })
+}
+
+/** Whether the call of {@link noAnswer} may have reached the gateway; undefined: another error. */
+export function wasSent(error: unknown): boolean | undefined {
+  if (!hasCode(error, HBaseErrorCode.unavailable)) return undefined
+  return (error.details as { isSent: boolean } | undefined)?.isSent
+}
 
 /** The error for an answer that cannot be read. */
 export function wrongAnswer(what: string, cause?: unknown): CellarError {

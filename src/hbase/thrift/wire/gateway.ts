@@ -2,7 +2,8 @@
 import { deferred, type Deferred } from '../../../base/deferred.js'
 import { closedError } from '../../../base/errors.js'
 import { RemoteException, type Codec } from './codec.js'
-import { CallFailure, Connection, millisecondsLeft, type Request } from './connection.js'
+import { Connection, millisecondsLeft, type Request } from './connection.js'
+import { noAnswer } from './errors.js'
 import { methods } from './methods.js'
 import type { GatewaySettings, HBaseSettings } from './options.js'
 
@@ -31,7 +32,7 @@ export class Gateway {
     this.#codec = codec
   }
 
-  /** Carries out a call. Rejects with a {@link CallFailure} if there is no answer. */
+  /** Carries out a call. Rejects with {@link noAnswer} if there is none. */
   async call(request: Request, deadline: number): Promise<unknown> {
     const connection = await this.#acquire(deadline)
     const { answerMilliseconds } = this.#settings
@@ -70,7 +71,7 @@ export class Gateway {
       const place = this.#queue.indexOf(waiting)
       if (place < 0) return
       this.#queue.splice(place, 1)
-      waiting.reject(new CallFailure(`${this.place}: all connections are busy`, false))
+      waiting.reject(noAnswer(`${this.place}: all connections are busy`, false))
     }, millisecondsLeft(deadline))
     this.#queue.push(waiting)
     try {
@@ -110,14 +111,14 @@ export class Gateway {
     } catch (cause) {
       const { message: reason } = cause as Error
       const hint = `is ${this.place} a Thrift2 gateway with the transport '${transport}'?`
-      throw new CallFailure(`${reason}; ${hint}`, false, cause)
+      throw noAnswer(`${reason}; ${hint}`, false, cause)
     }
     if (answer === thriftTwo) return
     const what =
       answer instanceof RemoteException
         ? `does not know '${method.name}', which HBase has from version 2.1 on`
         : 'is a gateway of Thrift 1; start `hbase thrift2`'
-    throw new CallFailure(`${this.place} ${what}`, false)
+    throw noAnswer(`${this.place} ${what}`, false)
   }
 
   #release(connection: Connection): void {
