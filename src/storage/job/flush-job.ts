@@ -13,7 +13,7 @@ import type { FileSystem } from '../fs/types.js'
 import { FrozenEntriesCursor } from '../memtable/frozen-entries.js'
 import { CellJudge, type Judgement } from './cell-judge.js'
 import {
-  JobCancelled,
+  jobCancelled,
   type FlushJob,
   type JobControl,
   type JobResult,
@@ -116,7 +116,7 @@ function* copyEntries(
     sliceBytes += cursor.valueEnd - cursor.keyStart
     cursor.next()
     if (++done < sliceEnd && sliceBytes < bytesPerSlice) continue
-    if (control.cancelled) throw new JobCancelled()
+    if (control.cancelled) throw jobCancelled()
     control.progress = done / total
     sliceEnd = done + entriesPerSlice
     sliceBytes = 0

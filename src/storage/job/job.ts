@@ -4,6 +4,7 @@
  * end, the inline executor can let the event loop run in between, and a synchronous caller can run
  * it at once. A job yields {@link JobStep}s.
  */
+import { CellarError, hasCode } from '../../base/errors.js'
 import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { WrittenBlocks } from '../sstable/blocks/written-blocks.js'
@@ -258,7 +259,15 @@ export interface UnsyncedOutput {
   sync(): Promise<void>
 }
 
-/** Thrown inside a cancelled job; never reaches users. */
-export class JobCancelled extends Error {
-  override readonly name = 'JobCancelled'
+/** The code of the error of a cancelled job, which never reaches users. */
+const cancelledCode = 'ERR_JOB_CANCELLED'
+
+/** Makes the error that ends a cancelled job. */
+export function jobCancelled(): CellarError {
+  return new CellarError(cancelledCode, 'the job was cancelled')
+}
+
+/** Whether an error is that of a cancelled job. */
+export function isCancelled(error: unknown): boolean {
+  return hasCode(error, cancelledCode)
 }

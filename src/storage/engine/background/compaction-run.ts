@@ -13,7 +13,7 @@ import { attemptsMax, WorkerDied } from '../../job/threads/executor.js'
 import {
   addDrops,
   inputOf,
-  JobCancelled,
+  jobCancelled,
   JobControl,
   noDrops,
   type CompactionJob,
@@ -80,7 +80,7 @@ export class CompactionRun {
     return { major, inputFiles: this.work.files.length, bytesDone, bytesTotal }
   }
 
-  /** Ends the run with `JobCancelled`, unless its edit is being published already. */
+  /** Ends the run as cancelled, unless its edit is being published already. */
   cancel(): void {
     this.cancelled = true
     for (const control of this.controls) control.cancel()
@@ -214,7 +214,7 @@ export class CompactionRun {
     const { runner } = this.parts
     const control = this.controls[index]
     for (let attempt = 1; ; attempt++) {
-      if (control.cancelled) throw new JobCancelled()
+      if (control.cancelled) throw jobCancelled()
       const job = this.makeJob(work, this.slices[index], hooked)
       try {
         const result = await runner.executor.run(job, control)
@@ -289,13 +289,13 @@ export class CompactionRun {
   }
 
   /**
-   * Throws `JobCancelled` if the result is not needed any more, for example because the store was
-   * dropped.
+   * Ends the run as cancelled if the result is not needed any more, for example because the store
+   * was dropped.
    */
   private checkWanted(): void {
     const { parts, store } = this
     const isWanted = !this.cancelled && !store.dropped && parts.lifecycle.mayFlush
-    if (!isWanted || !parts.versions.hasStore(store.storeId)) throw new JobCancelled()
+    if (!isWanted || !parts.versions.hasStore(store.storeId)) throw jobCancelled()
   }
 
   private publish(removed: readonly FileMetadata[], added: readonly FileMetadata[]): Promise<void> {

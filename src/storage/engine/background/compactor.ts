@@ -17,7 +17,7 @@ import {
   type CompactionPolicy,
   type PolicyInput,
 } from '../../compaction/choice.js'
-import { JobCancelled } from '../../job/job.js'
+import { isCancelled } from '../../job/job.js'
 import { policyOf } from '../../store/family-policy.js'
 import { TimedOperation } from '../write/operation-times.js'
 import type { Store } from '../../store/store.js'
@@ -248,7 +248,7 @@ export class Compactor {
     // The files of a dropped store may disappear before its jobs have ended, so their error is no
     // news.
     if (this.isDropped(store)) return dropped(store)
-    if (!(error instanceof JobCancelled)) return error
+    if (!isCancelled(error)) return error
     if (signal?.aborted === true) return abortedError('the compaction', signal)
     try {
       this.parts.lifecycle.checkWritable()
@@ -268,7 +268,7 @@ export class Compactor {
       }
       this.start(store, choice, (error) => {
         if (error === undefined) this.pauses.forget(store)
-        else if (!(error instanceof JobCancelled)) this.retryLater(store)
+        else if (!isCancelled(error)) this.retryLater(store)
       })
     } catch (error) {
       this.retryLater(store)
@@ -330,7 +330,7 @@ export class Compactor {
     } catch (error) {
       this.runs.delete(run)
       // Whoever cancels a run knows about it, so a cancelled run is not reported.
-      const cancelled = error instanceof JobCancelled || this.isDropped(store)
+      const cancelled = isCancelled(error) || this.isDropped(store)
       if (!cancelled) this.parts.reports.compactionFailed(store, error, requested())
       ended(error)
     } finally {

@@ -75,7 +75,7 @@ export class FlushJobs {
     }
   }
 
-  /** Runs a job. Rejects with `JobCancelled` after {@link cancel} or {@link stop}. */
+  /** Runs a job. {@link cancel} and {@link stop} end it. */
   async run(member: FlushMember, job: FlushJob): Promise<JobResult> {
     const { reports, runner } = this.parts
     const { store, slot } = member

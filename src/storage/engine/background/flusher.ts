@@ -14,7 +14,7 @@
 import { assert } from '../../../base/assert.js'
 import { CellarError, ErrorCode } from '../../../base/errors.js'
 import { attemptsMax, runInSlices, runToEnd, WorkerDied } from '../../job/threads/executor.js'
-import { addDrops, JobCancelled, noDrops, type FlushJob, type JobResult } from '../../job/job.js'
+import { addDrops, isCancelled, noDrops, type FlushJob, type JobResult } from '../../job/job.js'
 import type { FlushMember, FlushUnit } from '../../store/flush-unit.js'
 import type { Store } from '../../store/store.js'
 import type { Version } from '../../version/version.js'
@@ -265,7 +265,7 @@ export class Flusher {
         runner.end(job, true)
         // A synchronous writer took over the unit, or a close wants the job to end. The loop finds
         // out.
-        if (error instanceof JobCancelled) continue
+        if (isCancelled(error)) continue
         // A worker thread that died may have left an unfinished file.
         runner.discard(job)
         if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error

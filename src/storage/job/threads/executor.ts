@@ -28,8 +28,8 @@ export const attemptsMax = 3
 export interface JobExecutor {
   readonly kind: 'inline' | 'worker'
   /**
-   * Runs a job. Rejects with the error of the job, with `JobCancelled` if it was cancelled, or with
-   * `WorkerDied` if its thread ended.
+   * Runs a job. Rejects with the error of the job, also if it was cancelled, or with `WorkerDied`
+   * if its thread ended.
    */
   run(job: Job, control: JobControl): Promise<JobResult>
   /** Called when a job is likely to come soon. An executor may start a thread for it. */

@@ -20,7 +20,7 @@ import { systemCode } from '../../fs/errors.js'
 import { NodeFileSystem } from '../../fs/node-fs.js'
 import { runToEnd, startJob } from './executor.js'
 import { keepShapes } from '../kept-shapes.js'
-import { JobCancelled, JobControl, type Job, type JobResult } from '../job.js'
+import { JobControl, type Job, type JobResult } from '../job.js'
 
 /** The message of the pool to a thread. */
 export interface WorkerTask {
@@ -47,10 +47,6 @@ export type WorkerAnswer =
       readonly outcome: 'done'
       /** The files that the job has written, and its counters. */
       readonly result: JobResult
-    }
-  | {
-      /** How the job ended. A cancelled job has left no file. */
-      readonly outcome: 'cancelled'
     }
   | {
       /** How the job ended. A cancelled job has left no file. */
@@ -109,7 +105,6 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
     const steps = startJob(fileSystem, codecs, revive(task.job), control)
     return { outcome: 'done', result: runToEnd(steps, (time) => control.rest(time)) }
   } catch (error) {
-    if (error instanceof JobCancelled) return { outcome: 'cancelled' }
     const known = error instanceof CellarError ? error : undefined
     const message = messageOf(error)
     const code = known?.code as ErrorCode | undefined

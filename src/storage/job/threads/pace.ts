@@ -2,7 +2,7 @@
  * Checks after each slice of work whether a job must stop, rest or continue, and publishes its
  * progress.
  */
-import { JobCancelled, type JobControl } from '../job.js'
+import { jobCancelled, type JobControl } from '../job.js'
 
 /** Longest single rest in milliseconds, so that a job soon notices a changed limit or state. */
 const restMillisecondsMax = 50
@@ -23,12 +23,12 @@ export class Pace {
 
   /**
    * Records that `part` of the job is finished and that `bytes` bytes were moved since its start.
-   * Yields the milliseconds to rest, once or several times. Throws `JobCancelled`.
+   * Yields the milliseconds to rest, once or several times. Throws the error of a cancelled job.
    */
   *checkpoint(part: number, bytes: number): Generator<number, void> {
     const { control, clock } = this
     control.progress = part
-    if (control.cancelled) throw new JobCancelled()
+    if (control.cancelled) throw jobCancelled()
     const moved = bytes - this.bytesSeen
     this.bytesSeen = bytes
     // A job that was slower than its limit does not get the difference later.
@@ -39,7 +39,7 @@ export class Pace {
     while (control.paused || (control.bytesPerSecondMax !== Infinity && clock() < owed)) {
       const left = control.paused ? restMillisecondsMax : owed - clock()
       yield Math.max(1, Math.min(restMillisecondsMax, left))
-      if (control.cancelled) throw new JobCancelled()
+      if (control.cancelled) throw jobCancelled()
     }
   }
 }

@@ -23,7 +23,7 @@ import { hasOwnFile } from '../../fs/own-file.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
 import { attemptsMax, WorkerDied, type JobExecutor } from './executor.js'
 import { HookWatchdog } from './hook-watchdog.js'
-import { JobCancelled, type Job, type JobControl, type JobResult } from '../job.js'
+import type { Job, JobControl, JobResult } from '../job.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
 import { NoThread, ThreadPlace, type Pool } from './thread-place.js'
 
@@ -165,7 +165,6 @@ export class WorkerExecutor implements JobExecutor {
     } finally {
       watchdog?.stop()
     }
-    if (answer.outcome === 'cancelled') throw new JobCancelled()
     if (answer.outcome === 'done') return restore(answer.result)
     const { code, message, corruption } = answer
     const cause = answer.cause && Object.assign(new Error(answer.cause.message), answer.cause)
