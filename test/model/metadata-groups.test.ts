@@ -32,7 +32,7 @@ const invalidArgument = 'ERR_METADATA_INVALID_ARGUMENT'
 
 const cellBytesMax = 3_000
 const limits = {
-  groupWritesMax: 9,
+  groupCallsMax: 9,
   groupBytesMax: 8_000,
   commitBytesMax: 25_000,
   feedRowBytesMax: 300,

@@ -12,8 +12,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'reads show what a failed commit has left',
     file: `${pulsar}/store/commit-writer.ts`,
-    find: 'else this.#doubt = before',
-    replace: 'else before.close()',
+    find: 'this.#doubt = before',
+    replace: 'before.close()',
     tests: [`${unit}/doubt.test.ts`],
   },
   {
@@ -22,6 +22,13 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (!this.isInDoubt) return found',
     replace: 'return found',
     tests: [`${unit}/doubt.test.ts`],
+  },
+  {
+    name: 'a write that the database refuses fails its whole group',
+    file: 'src/systems/metastore/kernel/group-commit.ts',
+    find: 'if (isRefusal(error) && calls.length > 1) {',
+    replace: 'if (isRefusal(error) && calls.length > 99) {',
+    tests: [...groups, 'test/unit/systems/metastore/store.test.ts'],
   },
   {
     name: 'a row whose write failed is read at once',

@@ -2,7 +2,6 @@
  * Time-bounded turns of the event loop. In-memory work completes in microtasks, so a loop of such
  * work would starve timers and sockets.
  */
-import { GroupQueue } from '../../../api/index.js'
 
 /** Longest time of work in one turn, in milliseconds. */
 const turnMilliseconds = 8
@@ -28,16 +27,4 @@ export class Turns {
   next(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve))
   }
-}
-
-/** A queue of groups that are written in turns of bounded time; see {@link GroupQueue}. */
-export function turnQueue<T>(
-  take: (waiting: readonly T[]) => number,
-  write: (group: readonly T[]) => Promise<void>,
-): GroupQueue<T> {
-  const turns = new Turns()
-  return new GroupQueue({
-    take,
-    write: (group) => (turns.isSpent ? turns.next().then(() => write(group)) : write(group)),
-  })
 }

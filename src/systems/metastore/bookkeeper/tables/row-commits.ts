@@ -13,29 +13,24 @@
  */
 import {
   assert,
-  CellarError,
-  ErrorCode,
   isRefusal,
-  requireCapability,
-  type AtomicCheck,
   type AtomicMutation,
+  type CellarError,
   type Database,
   type Snapshot,
   type Table,
 } from '../../../../api/index.js'
-import { turnQueue } from '../../kernel/turns.js'
 import { Generations } from '../../kernel/generations.js'
-import { checkLayout, numberCheck, storedNumber, uint64 } from '../../kernel/control-cells.js'
+import { BatchWriter, callQueue, checkBackend, commitCalls } from '../../kernel/group-commit.js'
 import { MetastoreErrorCode, failed, asMetastoreError } from '../../errors.js'
 import { rowOfKey } from '../keys.js'
 import type { RowGuard } from '../types.js'
 import { putMutations, removal, versionColumn, versionOf } from './row-format.js'
 import {
-  groupSize,
   idOf,
   isWrite,
+  nextGroup,
   Operation,
-  settleAll,
   strongest,
   type Read,
   type RowWrite,
@@ -43,41 +38,37 @@ import {
 } from './row-operations.js'
 import { LongVersion, Version } from './version.js'
 
-const layoutVersion = '1'
-const controlColumn = 'r:version'
+const layoutColumn = 'r:version'
+/** The cell of the newest reserved version. */
+const reservedCell = { row: 'versions', column: 'r:versions' }
 /** Versions that one durable write reserves. */
 const blockVersions = 65_536
-const reservedCell = { row: 'versions', column: 'r:versions' }
 
 /** The operations of one database; see the file header. */
 export class RowCommits {
   readonly #database: Database
-  readonly #control: Table
-  readonly #queue = turnQueue<Operation>(groupSize, (group) => this.#run(group))
+  /** Its number is the newest version that is reserved, by any writer. */
+  readonly #writer: BatchWriter
+  readonly #queue = callQueue<Operation>(nextGroup, (group) => this.#run(group))
   /** The versions of recently written rows; 0 = absent. */
   readonly #versions = new Generations<number>(4 * 1024 * 1024)
-  /** The newest version that was given out. */
-  #newest = 0
-  /** All versions up to this one are reserved, by any writer; undefined if it must be read. */
-  #reserved: number | undefined
-  /** Holds while no other writer reserves versions; undefined if this writer has none reserved. */
-  #check: AtomicCheck | undefined = undefined
+  /** The newest version that was given out; later ones up to the reserved one are free. */
+  #newest: number
   /** Rows whose write failed but may be applied: they may show what is not durable. */
   readonly #doubtful = new Map<string, DoubtfulRow>()
   #reserving: Promise<void> | undefined = undefined
 
-  private constructor(database: Database, control: Table, reserved: number) {
+  private constructor(database: Database, writer: BatchWriter) {
     this.#database = database
-    this.#control = control
-    this.#reserved = reserved
+    this.#writer = writer
+    this.#newest = writer.number
   }
 
   /** `control` is the table of internal rows, with the family `r`. */
   static async open(database: Database, control: Table): Promise<RowCommits> {
-    requireCapability(database.capabilities, 'atomicAcrossTables', 'a metastore')
-    requireCapability(database.capabilities, 'snapshots', 'a metastore')
-    await checkLayout(control, controlColumn, layoutVersion)
-    return new RowCommits(database, control, await storedNumber(control, reservedCell))
+    checkBackend(database, 'a metastore')
+    const writer = await BatchWriter.open(database, control, reservedCell, layoutColumn)
+    return new RowCommits(database, writer)
   }
 
   /** Writes a row; returns the new version of a put. Rejects if a condition does not hold. */
@@ -113,25 +104,20 @@ export class RowCommits {
     return operation.promise
   }
 
-  #run(group: readonly Operation[]): Promise<void> {
-    return isWrite(group[0]) ? this.#runWrites(group) : this.#readAll(group, group)
-  }
-
-  async #runWrites(group: readonly Operation[]): Promise<void> {
-    await this.#writeAll(group.filter(isWrite))
+  async #run(group: readonly Operation[]): Promise<void> {
+    if (!isWrite(group[0])) return this.#readAll(group)
+    const writes = group.filter(isWrite)
+    await commitCalls(writes, (calls) => this.#writeAll(calls), asMetastoreError)
     const reads = group.filter((each) => !isWrite(each))
-    if (reads.length === 0) settleAll(group)
-    else await this.#readAll(reads, group)
+    if (reads.length > 0) await this.#readAll(reads)
   }
 
-  /** Settles the group when all its reads have ended. Few promises, because this is a hot path. */
-  #readAll(reads: readonly Operation[], group: readonly Operation[]): Promise<void> {
+  /** Resolves when all reads have ended. Few promises, because this is a hot path. */
+  #readAll(reads: readonly Operation[]): Promise<void> {
     let left = reads.length
     return new Promise((resolve) => {
       const ended = (): void => {
-        if (--left > 0) return
-        settleAll(group)
-        resolve()
+        if (--left === 0) resolve()
       }
       for (const read of reads) {
         this.#read(read).then(
@@ -164,90 +150,49 @@ export class RowCommits {
   async #writeAll(writes: readonly Operation[]): Promise<void> {
     const mutations: AtomicMutation[] = []
     const versions = new Map<string, number>()
-    try {
-      const isLeft = this.#newest + writes.length <= (this.#reserved ?? 0)
-      if (this.#check === undefined || !isLeft) await this.#reserve()
-      const missing = this.#find(writes, versions)
-      if (missing !== undefined) await load(missing, versions)
-      for (const write of writes) {
-        const mutation = plan(write, versions, this.#newest + mutations.length + 1)
-        if (mutation !== undefined) mutations.push(mutation)
+    const isLeft = this.#newest + writes.length <= this.#writer.number
+    if (this.#writer.isInDoubt || this.#doubtful.size > 0 || !isLeft) await this.#reserve()
+    const missing = this.#find(writes, versions)
+    if (missing !== undefined) await load(missing, versions)
+    for (const write of writes) {
+      const mutation = plan(write, versions, this.#newest + mutations.length + 1)
+      if (mutation !== undefined) mutations.push(mutation)
+    }
+    if (mutations.length > 0) {
+      try {
+        await this.#writer.write(mutations, strongest(writes))
+      } catch (error) {
+        if (!isRefusal(error)) this.#doubt(writes, versions)
+        throw error
       }
-      if (mutations.length > 0) {
-        const batch = { checks: [this.#check!], mutations, durability: strongest(writes) }
-        const { success } = await this.#database.atomic(batch)
-        if (!success) throw this.#lost()
-        this.#newest += mutations.length
-        assert(this.#newest <= this.#reserved!, 'a version is reserved before it is given out')
-      }
-      for (const [id, version] of versions) this.#versions.set(id, version, 0)
-    } catch (error) {
-      if (isRefusal(error) && writes.length > 1) {
-        // Nothing was applied. One of the writes has content that the database refuses.
-        for (const write of writes) await this.#writeAll([write])
-        return
-      }
-      const isInDoubt = mutations.length > 0 && !isRefusal(error)
-      for (const write of writes) {
-        const { rows, key, id, failure } = write
-        if (isInDoubt && failure === undefined) {
-          this.#doubtful.set(id, { rows, key: key!, version: versions.get(id)! })
-        }
-        // A refusal may depend on writes of the same group, so the failure replaces it.
-        write.failure = asMetastoreError(error)
-      }
-      if (isInDoubt) this.#forget()
+      this.#newest += mutations.length
+      assert(this.#newest <= this.#writer.number, 'a version is reserved before it is given out')
+    }
+    for (const [id, version] of versions) this.#versions.set(id, version, 0)
+  }
+
+  #doubt(writes: readonly Operation[], versions: ReadonlyMap<string, number>): void {
+    for (const { rows, key, id, failure } of writes) {
+      if (failure !== undefined) continue
+      this.#doubtful.set(id, { rows, key: key!, version: versions.get(id)! })
     }
   }
 
-  /**
-   * Reserves versions, durably: a crash cannot make them available again. Everything that was
-   * written before is durable then, too, which ends all doubt.
-   */
+  /** Reserves versions, durably: a crash cannot make them available again. Ends all doubt. */
   async #reserve(): Promise<void> {
-    const { row, column } = reservedCell
-    const table = this.#control
-    const before = this.#reserved ?? (await storedNumber(table, reservedCell))
-    this.#forget()
-    const next = before + blockVersions
-    const mutations = [{ put: { cells: { [column]: uint64(next) } } }]
-    const { success } = await this.#database.atomic({
-      checks: [numberCheck(table, reservedCell, before)],
-      mutations: [{ table, row, mutations }],
-      durability: 'FSYNC_WAL',
-    })
-    if (!success) throw this.#lost()
-    await this.#endDoubt()
-    this.#newest = before
-    this.#reserved = next
-    this.#check = numberCheck(table, reservedCell, next)
-  }
-
-  /** Notifies the watchers of rows whose writes failed, but were applied. */
-  async #endDoubt(): Promise<void> {
+    if (this.#writer.isInDoubt) this.#versions.clear()
+    this.#newest = await this.#writer.advance(blockVersions)
     const watched = [...this.#doubtful].filter(([, { rows, key }]) => rows.watchers.has(key))
     const missing: MissingRows = new Map()
     for (const [, { rows, key }] of watched) addMissing(missing, rows, key)
     const stored = new Map<string, number>()
     await load(missing, stored)
     this.#doubtful.clear()
+    // Notifies the watchers of rows whose writes failed, but were applied.
     for (const [id, { rows, key, version }] of watched) {
       if (stored.get(id) !== version) continue
       rows.watchers.notify(key, version === 0 ? 'REMOVED' : 'CHANGED')
     }
-  }
-
-  /** Another writer has reserved versions, so it may have changed rows. */
-  #lost(): Error {
-    this.#forget()
-    return new CellarError(ErrorCode.locked, 'another writer has changed the tables of the store')
-  }
-
-  /** Forgets what is stored. */
-  #forget(): void {
-    this.#check = undefined
-    this.#reserved = undefined
-    this.#versions.clear()
   }
 
   /** Looks up the versions of the rows that writes depend on. Returns the rows to load. */

@@ -8,7 +8,7 @@
  * fields.
  */
 import type { Mutation, PutCell, Result, TableOptions } from '../../../../api/index.js'
-import { readUint64, uint64 } from '../../kernel/control-cells.js'
+import { readUint64, uint64 } from '../../kernel/numbers.js'
 import { MetastoreErrorCode, failed } from '../../errors.js'
 import { compareKeys, keyOfRow } from '../keys.js'
 import type { MetastoreItem } from '../types.js'

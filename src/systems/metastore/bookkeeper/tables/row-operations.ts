@@ -1,14 +1,12 @@
 /** Calls on the rows of tables, as they wait, and the groups in which they are carried out. */
 import type { SyncTable, Table, TableOptions } from '../../../../api/index.js'
+import { Call, groupLimits, groupSize } from '../../kernel/group-commit.js'
 import type { RowGuard } from '../types.js'
 import type { FieldChange } from '../value.js'
 import { RowDecoder } from './row-format.js'
 import type { Version } from './version.js'
 import { Watchers } from './watchers.js'
 
-/** Writes and bytes after which a group ends. */
-const writesMax = 20_000
-const bytesMax = 32 * 1024 * 1024
 const durabilities = ['SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL'] as const
 
 /** Durability of a write before its acknowledgement. */
@@ -43,20 +41,15 @@ export interface RowWrite {
 /** Reads the newest state of rows. */
 export type Read = () => Promise<unknown>
 
-/** One call; the operations of a group are settled together, in the order of the calls. */
-export class Operation {
+/** A read or a write of a row; a read may be of all rows. */
+export class Operation extends Call<unknown> {
   readonly rows: TableRows
   /** Undefined = all keys. */
   readonly key: string | undefined
   /** Of the row in the database; that of the table for all keys. */
   readonly id: string
   readonly work: RowWrite | Read
-  readonly promise: Promise<unknown>
-  outcome: unknown = undefined
-  failure: unknown = undefined
   readonly #settled: ((error: unknown) => void) | undefined
-  #resolve!: (value: unknown) => void
-  #reject!: (error: unknown) => void
 
   constructor(
     rows: TableRows,
@@ -64,31 +57,29 @@ export class Operation {
     work: RowWrite | Read,
     settled?: (error: unknown) => void,
   ) {
+    super(bytesOf(work))
     this.rows = rows
     this.key = key
     this.id = key === undefined ? rows.name : idOf(rows, key)
     this.work = work
     this.#settled = settled
-    this.promise = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
   }
 
   /** Settles the promise; then arms or notifies watchers, before the reactions of the promise. */
-  settle(): void {
+  override settle(): void {
+    super.settle()
     const { failure, work } = this
-    if (failure === undefined) this.#resolve(this.outcome)
-    else this.#reject(failure)
     this.#settled?.(failure)
     if (typeof work === 'function' || failure !== undefined) return
     this.rows.watchers.notify(this.key!, work.changes === undefined ? 'REMOVED' : 'CHANGED')
   }
 }
 
-/** Settles the operations of a group, in the order of the calls. */
-export function settleAll(group: readonly Operation[]): void {
-  for (const operation of group) operation.settle()
+function bytesOf(work: RowWrite | Read): number {
+  let bytes = 0
+  if (typeof work === 'function' || work.changes === undefined) return bytes
+  for (const { data } of work.changes) bytes += data?.length ?? 0
+  return bytes
 }
 
 /** Whether an operation is a write. */
@@ -102,27 +93,15 @@ export function idOf({ name }: TableRows, key: string): string {
 }
 
 /** Number of the waiting operations that form the next group; see `row-commits.ts`. */
-export function groupSize(waiting: readonly Operation[]): number {
-  if (!isWrite(waiting[0])) {
-    const firstWrite = waiting.findIndex(isWrite)
-    return firstWrite < 0 ? waiting.length : firstWrite
-  }
-  let read: Set<string> | undefined
-  let bytes = 0
-  for (let count = 0; count < waiting.length; count++) {
-    const { rows, id, work } = waiting[count]
-    if (typeof work === 'function') {
-      read = (read ?? new Set()).add(id)
-      continue
-    }
-    const isFull = count >= writesMax || bytes > bytesMax
-    if (isFull || read?.has(id) === true || read?.has(rows.name) === true) return count
-    for (const { data } of work.changes ?? noChanges) bytes += data?.length ?? 0
-  }
-  return waiting.length
+export function nextGroup(waiting: readonly Operation[]): number {
+  const read = new Set<string>()
+  return groupSize(waiting, groupLimits, (next, first) => {
+    if (!isWrite(first)) return !isWrite(next)
+    if (isWrite(next)) return !read.has(next.id) && !read.has(next.rows.name)
+    read.add(next.id)
+    return true
+  })
 }
-
-const noChanges: readonly FieldChange[] = []
 
 /** The strongest durability of the tables of some writes. */
 export function strongest(writes: readonly Operation[]): MetastoreDurability {

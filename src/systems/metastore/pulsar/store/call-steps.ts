@@ -1,28 +1,10 @@
-/** Calls of a store as steps of a commit, and what they return of what was written. */
+/** Calls of a store as steps of a commit. */
 import type { BytesLike } from '../../../../api/index.js'
 import { checkBytes } from '../../metadata/arguments.js'
 import { noPutOptions } from '../../metadata/options.js'
-import type { BatchOperation, GetResult, Stat } from '../../metadata/types.js'
-import type { Step, Written } from './planner.js'
-import { cellOfValue, statOf } from './record-format.js'
-
-/** The answer of a commit whose call returns nothing. */
-export const noAnswer = (): undefined => undefined
-
-/** The answer of a put. */
-export function firstStat([written]: readonly (Written | undefined)[], session: number): Stat {
-  return statOf(written!.path, written!.record, session)
-}
-
-/** The answer of a batch. */
-export function allStats(
-  written: readonly (Written | undefined)[],
-  session: number,
-): readonly (Stat | undefined)[] {
-  return written.map((each) =>
-    each === undefined ? undefined : statOf(each.path, each.record, session),
-  )
-}
+import type { BatchOperation, GetResult } from '../../metadata/types.js'
+import type { Step } from './planner.js'
+import { cellOfValue } from './record-format.js'
 
 /** Copies a value into a cell. */
 export function cellOf(value: BytesLike): Buffer {

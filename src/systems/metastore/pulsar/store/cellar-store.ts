@@ -9,7 +9,7 @@ import type { GroupEvents } from './group-events.js'
 import type { RecordImporter } from '../clusters/migration.js'
 import type { RecordPage, View } from './node-table.js'
 import { checkPath } from '../../metadata/paths.js'
-import { allStats, cellOf, firstStat, importOf, noAnswer, stepOf } from './call-steps.js'
+import { cellOf, importOf, stepOf } from './call-steps.js'
 import { sequencePath, type Step } from './planner.js'
 import { statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
@@ -133,13 +133,14 @@ export class CellarMetadataStore
     } catch (error) {
       return Promise.reject(asMetadataError(error))
     }
-    return this.#core.commit([step], this.#session, firstStat)
+    const session = this.#session
+    return this.#core.commit([step], session).then(([written]) => statOf(written!, session.id))
   }
 
   async delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
     this.check(path, options)
     const step: Step = { kind: 'delete', path, expected: checkExpected(expected) }
-    await this.#core.commit([step], this.#session, noAnswer)
+    await this.#core.commit([step], this.#session)
   }
 
   async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
@@ -149,7 +150,9 @@ export class CellarMetadataStore
 
   async batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
     this.checkOpen()
-    return this.#core.commit(checkBatch(operations).map(stepOf), this.#session, allStats)
+    const session = this.#session
+    const written = await this.#core.commit(checkBatch(operations).map(stepOf), session)
+    return written.map((each) => each && statOf(each, session.id))
   }
 
   /**
@@ -159,7 +162,7 @@ export class CellarMetadataStore
   async importRecords(records: readonly GetResult[]): Promise<void> {
     this.checkOpen()
     const steps = checkRecords(records).map(importOf)
-    if (steps.length > 0) await this.#core.commit(steps, this.#session, noAnswer)
+    if (steps.length > 0) await this.#core.commit(steps, this.#session)
   }
 
   async isOwnerAlive(path: string): Promise<boolean> {
@@ -384,6 +387,6 @@ export class CellarMetadataStore
   }
 
   #resultOf(path: string, record: StoredRecord): GetResult {
-    return { value: record.value, stat: statOf(path, record, this.#session.id) }
+    return { value: record.value, stat: statOf({ path, record }, this.#session.id) }
   }
 }

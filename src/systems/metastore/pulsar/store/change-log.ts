@@ -9,7 +9,7 @@ import { assert, CellarError, lowerBound, Waiters, type Table } from '../../../.
 import { MetadataErrorCode } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
-import { uint64 } from '../../kernel/control-cells.js'
+import { uint64 } from '../../kernel/numbers.js'
 import { feedPlace, plainColumn } from './rows.js'
 import type { FeedCommit } from '../../metadata/types.js'
 

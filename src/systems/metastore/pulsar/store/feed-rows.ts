@@ -4,7 +4,7 @@
  */
 import type { CellarError } from '../../../../api/index.js'
 import { metadataError } from '../../metadata/errors.js'
-import { readUint64 } from '../../kernel/control-cells.js'
+import { readUint64 } from '../../kernel/numbers.js'
 import type { FeedCommit, Notification, NotificationType } from '../../metadata/types.js'
 
 /** Event types by their byte in the stored form. Stored on disk: the order must never change. */

@@ -9,7 +9,7 @@ import {
   goesOnFlag,
   type FeedRow,
 } from './feed-rows.js'
-import { writeUint64 } from '../../kernel/control-cells.js'
+import { writeUint64 } from '../../kernel/numbers.js'
 import type { StoredRecord } from './record-format.js'
 import type { Notification, NotificationType } from '../../metadata/types.js'
 

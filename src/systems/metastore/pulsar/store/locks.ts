@@ -1,6 +1,6 @@
 /** The locks that stores of a database hold: their ephemeral records. */
 import type { Database } from '../../../../api/index.js'
-import { readUint64 } from '../../kernel/control-cells.js'
+import { readUint64 } from '../../kernel/numbers.js'
 import { ownedPath } from './rows.js'
 
 /** A lock or another ephemeral record, which goes with its session. */

@@ -31,16 +31,10 @@ import {
   type RowRange,
   type TableName,
 } from './rows.js'
-import { uint64 } from '../../kernel/control-cells.js'
-import type { StoredRecord } from './record-format.js'
+import { uint64 } from '../../kernel/numbers.js'
+import type { PlacedRecord, StoredRecord } from './record-format.js'
 import type { IndexScan } from '../../metadata/types.js'
 import type { WorkingState } from './working-state.js'
-
-/** A record with its path. */
-export interface PlacedRecord {
-  readonly path: string
-  readonly record: StoredRecord
-}
 
 /** The state that a read sees: a snapshot of the database, or the newest state. */
 export interface View {

@@ -9,7 +9,7 @@ import { corrupt } from '../../../bytes/byte-reader.js'
 import { metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
 import { checkPath, parentOf } from '../../metadata/paths.js'
-import { noIndexes, recordWith, type StoredRecord } from './record-format.js'
+import { noIndexes, recordWith, type PlacedRecord, type StoredRecord } from './record-format.js'
 import { indexChanges } from './index-entries.js'
 import { absentNode, counterRow, isAbsent, ownedRow } from './rows.js'
 import type { Expected, PutOptions, Stat } from '../../metadata/types.js'
@@ -48,12 +48,6 @@ const deltaDigits = 20
 const noNumbers: readonly bigint[] = []
 const uint64End = 2n ** 53n
 
-/** A written record with its final path. */
-export interface Written {
-  readonly path: string
-  readonly record: StoredRecord
-}
-
 /** Plans the commits of one group in order. For each commit: `begin`, its steps, then `finish`. */
 export class CommitPlanner {
   readonly #state: WorkingState
@@ -87,14 +81,14 @@ export class CommitPlanner {
   }
 
   /** Applies a step. Returns the record of a put. */
-  step(step: Step): Written | undefined {
+  step(step: Step): PlacedRecord | undefined {
     if (step.kind === 'put') return this.#put(step)
     if (step.kind === 'delete') this.#delete(step.path, step.expected)
     else checkExpectation(step.path, this.#state.node(step.path).record, step.expected)
     return undefined
   }
 
-  #put(step: PutStep): Written {
+  #put(step: PutStep): PlacedRecord {
     const { options, expected, imported } = step
     const path = this.#finalPath(step)
     // The path with its number is longer than the path that the call checked.

@@ -11,7 +11,7 @@
  * All numbers are big endian. Sequences and times are safe integers.
  */
 import type { CellarError } from '../../../../api/index.js'
-import { readUint64, writeUint64 } from '../../kernel/control-cells.js'
+import { readUint64, writeUint64 } from '../../kernel/numbers.js'
 import { metadataError } from '../../metadata/errors.js'
 import type { Stat } from '../../metadata/types.js'
 
@@ -152,8 +152,14 @@ function unreadable(): CellarError {
   return metadataError('storeFailure', 'a stored record is damaged')
 }
 
+/** A record with its path. */
+export interface PlacedRecord {
+  readonly path: string
+  readonly record: StoredRecord
+}
+
 /** The stat of a record for the handle with a given session. */
-export function statOf(path: string, record: StoredRecord, session: number): Stat {
+export function statOf({ path, record }: PlacedRecord, session: number): Stat {
   return {
     path,
     version: record.version,

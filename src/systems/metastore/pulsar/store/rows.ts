@@ -20,7 +20,7 @@ import type { Result, TableOptions } from '../../../../api/index.js'
 import { terminated } from '../../../../comfort/keys/key-parts.js'
 import { childPrefix, depthOf } from '../../metadata/paths.js'
 import { corrupt } from '../../../bytes/byte-reader.js'
-import { readUint64, writeUint64 } from '../../kernel/control-cells.js'
+import { readUint64, writeUint64 } from '../../kernel/numbers.js'
 import { decodeRecord, type StoredRecord } from './record-format.js'
 
 /** The tables of a store. */

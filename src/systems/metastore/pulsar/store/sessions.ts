@@ -8,7 +8,7 @@
  */
 import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
 import { metadataError } from '../../metadata/errors.js'
-import { uint64, readUint64 } from '../../kernel/control-cells.js'
+import { uint64, readUint64 } from '../../kernel/numbers.js'
 import { sessionPrefix } from './rows.js'
 import { endingTimeout, type StoreCore } from './store-core.js'
 import type { OwningSession } from './planner.js'

@@ -5,31 +5,28 @@
  * batch. Each write is checked against the changes of the preceding writes of its group, so a
  * thousand conditional puts on one key share one sync. A single write is not delayed.
  */
+import { checkDatabase, type AtomicMutation, type Database } from '../../../../api/index.js'
 import {
-  checkDatabase,
-  requireCapability,
-  type AtomicMutation,
-  type Database,
-} from '../../../../api/index.js'
+  BatchWriter,
+  callQueue,
+  checkBackend,
+  commitCalls,
+  groupLimits,
+  groupSize,
+  type GroupLimits,
+} from '../../kernel/group-commit.js'
 import { callListener, warnOfListener } from '../../kernel/listener-errors.js'
-import { checkLayout, uint64 } from '../../kernel/control-cells.js'
-import { turnQueue } from '../../kernel/turns.js'
+import { uint64 } from '../../kernel/numbers.js'
 import { ChangeLog } from './change-log.js'
 import { CommitWriter } from './commit-writer.js'
 import { asMetadataError, metadataError } from '../../metadata/errors.js'
 import type { FeedRow } from './feed-rows.js'
 import { GroupEvents } from './group-events.js'
 import { parentOf } from '../../metadata/paths.js'
-import { NodeTable, openTables, type Tables, type View } from './node-table.js'
+import { NodeTable, openTables, type Removal, type Tables, type View } from './node-table.js'
 import { CommitPlanner, type OwningSession, type Step } from './planner.js'
-import { counterRow, feedRow, plainColumn, sessionPrefix } from './rows.js'
-import {
-  groupSize,
-  Submission,
-  type Answer,
-  type ControlRows,
-  type GroupLimits,
-} from './submission.js'
+import { counterRow, feedRow, plainColumn, sequenceRow, sessionPrefix } from './rows.js'
+import { Submission, type AllWritten, type ControlRows } from './submission.js'
 import { NotLoaded, WorkingState } from './working-state.js'
 import type { MetadataStoreMetrics } from '../../metadata/types.js'
 
@@ -50,7 +47,7 @@ export interface CommitSink {
 
 /** Limits of groups, commits and rows. */
 export interface CoreLimits extends GroupLimits {
-  /** Bytes of one commit, as `Submission.bytes` counts them. */
+  /** Bytes of one commit, as `Call.bytes` counts them. */
   readonly commitBytesMax: number
   readonly feedRowBytesMax: number
 }
@@ -59,8 +56,7 @@ const mebibyte = 1024 * 1024
 
 /** A commit is in memory in several copies and blocks the event loop during encoding. */
 const limitsDefault: CoreLimits = Object.freeze({
-  groupWritesMax: 20_000,
-  groupBytesMax: 32 * mebibyte,
+  ...groupLimits,
   commitBytesMax: 256 * mebibyte,
   feedRowBytesMax: mebibyte / 4,
 })
@@ -68,7 +64,8 @@ const limitsDefault: CoreLimits = Object.freeze({
 /** @internal Limits of the stores of a database, for tests. Set before a store is opened. */
 export const limitsForTests = new WeakMap<Database, Partial<CoreLimits>>()
 
-const layoutVersion = '1'
+/** The cell of the newest sequence. */
+const sequenceCell = { row: sequenceRow, column: plainColumn }
 const noPaths: readonly string[] = []
 
 /**
@@ -85,9 +82,9 @@ export class StoreCore {
   readonly #database: Database
   readonly #tables: Tables
   readonly #sinks = new Set<CommitSink>()
-  readonly #queue = turnQueue<Submission>(
-    (waiting) => groupSize(waiting, this.#limits),
-    (group) => this.#commitGroup(group),
+  readonly #queue = callQueue<Submission>(
+    (waiting) => groupSize(waiting, this.#limits, sharesGroup),
+    (group) => commitCalls(group, (calls) => this.#commitGroup(calls), asMetadataError),
   )
   readonly #commits: CommitWriter
   #isClosed = false
@@ -119,12 +116,10 @@ export class StoreCore {
   /** Opens the store in a database. `ERR_METADATA_STORE_FAILURE`, `ERR_UNSUPPORTED`. */
   static async open(database: Database, settings: CoreSettings): Promise<StoreCore> {
     checkDatabase(database, 'a metadata store')
-    requireCapability(database.capabilities, 'atomicAcrossTables', 'a metadata store')
-    requireCapability(database.capabilities, 'snapshots', 'a metadata store')
+    checkBackend(database, 'a metadata store')
     const tables = await openTables(database, settings.prefix, settings.feedRetentionSeconds)
-    await checkLayout(tables.control, plainColumn, layoutVersion)
-    const commits = await CommitWriter.open(database, tables.control)
-    return new StoreCore(database, tables, settings, commits)
+    const writer = await BatchWriter.open(database, tables.control, sequenceCell, plainColumn)
+    return new StoreCore(database, tables, settings, new CommitWriter(database, writer))
   }
 
   /** The newest durable sequence. */
@@ -147,33 +142,36 @@ export class StoreCore {
     this.log.wake()
   }
 
-  /** Applies steps as one commit. `answer` computes the result when the commit is durable. */
-  async commit<T>(
-    steps: readonly Step[],
-    session: OwningSession,
-    answer: (...result: Parameters<Answer>) => T,
-  ): Promise<T> {
-    const submission = new Submission({ kind: 'steps', steps, session, answer })
-    if (submission.bytes > this.#limits.commitBytesMax) {
-      const message = `a commit has up to ${this.#limits.commitBytesMax} bytes of paths and values`
-      throw metadataError('invalidArgument', message)
-    }
-    return (await this.#submit(submission)) as T
+  /** Applies steps as one commit. Returns the written records when the commit is durable. */
+  commit(steps: readonly Step[], session: OwningSession): Promise<AllWritten> {
+    const submission = new Submission({ steps, session })
+    const { commitBytesMax } = this.#limits
+    if (submission.bytes <= commitBytesMax) return this.#submit(submission)
+    const message = `a commit has up to ${commitBytesMax} bytes of paths and values`
+    return Promise.reject(metadataError('invalidArgument', message))
   }
 
   /** Removes a path and its descendants, in one commit unless it would exceed `commitBytesMax`. */
   async deleteTree(path: string): Promise<void> {
-    await this.#submit(new Submission({ kind: 'tree', path }))
+    const { commitBytesMax } = this.#limits
+    const removal = (state: WorkingState): Promise<Removal> =>
+      this.nodes.treePart(path, state, commitBytesMax)
+    await this.#submit(new Submission({ removal }))
   }
 
   /** Removes the records of a session, and its row with the last of them. */
-  async endSession(session: OwningSession): Promise<void> {
-    await this.#submit(new Submission({ kind: 'end-session', session }))
+  async endSession({ id }: OwningSession): Promise<void> {
+    const removal = (): Promise<Removal> => this.nodes.ownedPart(id, this.#limits.commitBytesMax)
+    const rows = (isWhole: boolean): ControlRows => {
+      const value = isWhole ? undefined : uint64(endingTimeout)
+      return [{ row: sessionPrefix + id, value }]
+    }
+    await this.#submit(new Submission({ removal, rows }))
   }
 
   /** Writes rows of the table `control` in a separate commit. */
   async writeControl(rows: ControlRows): Promise<void> {
-    await this.#submit(new Submission({ kind: 'rows', rows }))
+    await this.#submit(new Submission({ rows: () => rows }))
   }
 
   /** Rows of the table `control` that begin with a prefix. */
@@ -197,34 +195,23 @@ export class StoreCore {
     this.log.close()
   }
 
-  #submit(submission: Submission): Promise<unknown> {
+  #submit(submission: Submission): Promise<AllWritten> {
     if (this.#isClosed) return Promise.reject(metadataError('alreadyClosed', 'the store'))
     this.#queue.add(submission)
-    return submission.answered
+    return submission.promise
   }
 
-  /** Commits a group and settles its promises. Never rejects. */
   async #commitGroup(group: readonly Submission[]): Promise<void> {
-    let hasFailed = false
-    try {
-      if (this.#commits.isInDoubt) {
-        this.nodes.cache.clear()
-        await this.#commits.recover((before, stored) => this.#recovered(before, stored))
-      }
-      const { state, events } = await this.#planGroup(group)
-      if (events.commitCount > 0) await this.#apply(state, events)
-      // The commits of one removal are not interleaved with other writes.
-      if (group.some((each) => each.goesOn)) return await this.#commitGroup(group)
-    } catch (error) {
-      const failure = asMetadataError(error)
-      for (const submission of group) submission.failure = failure
-      hasFailed = true
+    if (this.#commits.isInDoubt) {
+      this.nodes.cache.clear()
+      await this.#commits.recover((stored) => this.#recovered(stored))
     }
-    // A refusal may depend on writes of the same group, so it is reported when they are durable.
-    for (const submission of group) {
-      if (submission.failure !== undefined && !hasFailed) this.#counts.refusedCalls++
-      submission.settle()
-    }
+    const { state, events } = await this.#planGroup(group)
+    if (events.commitCount > 0) await this.#apply(state, events)
+    for (const { failure } of group) if (failure !== undefined) this.#counts.refusedCalls++
+    // The commits of one removal are not interleaved with other writes.
+    const goesOn = group.some(({ isWhole, failure }) => !isWhole && failure === undefined)
+    if (goesOn) return await this.#commitGroup(group)
   }
 
   async #planGroup(group: readonly Submission[]) {
@@ -233,8 +220,10 @@ export class StoreCore {
     const events = new GroupEvents()
     const planner = new CommitPlanner(state, events, this.#settings.now())
     for (const submission of group) {
+      submission.failure = undefined
       try {
-        const removed = submission.isRemoval ? await this.#toRemove(submission, state) : noPaths
+        const removed =
+          submission.removal === undefined ? noPaths : await this.#toRemove(submission, state)
         let missing = this.#plan(submission, state, planner, events, removed)
         while (missing !== undefined) {
           await this.nodes.load(state, missing.paths, missing.counters)
@@ -278,7 +267,7 @@ export class StoreCore {
     removed: readonly string[],
   ): NotLoaded | undefined {
     const { steps, session } = submission
-    const rows = rowsOf(submission)
+    const rows = submission.rows(submission.isWhole)
     const sequence = this.#commits.sequence + events.commitCount + 1
     planner.begin(sequence, session)
     try {
@@ -288,7 +277,7 @@ export class StoreCore {
       for (const { row, value } of rows) state.setEntry({ table: 'control', row, value })
       planner.finish()
       state.commit()
-      submission.written = written
+      submission.outcome = written
       if (events.hasOpen || rows.length > 0) events.endCommit(sequence)
       return undefined
     } catch (error) {
@@ -301,12 +290,7 @@ export class StoreCore {
 
   /** Paths of the records that a removal deletes, children before parents. */
   async #toRemove(submission: Submission, state: WorkingState): Promise<readonly string[]> {
-    const { kind, path, session } = submission
-    const { commitBytesMax } = this.#limits
-    const { paths, isWhole } =
-      kind === 'tree'
-        ? await this.nodes.treePart(path, state, commitBytesMax)
-        : await this.nodes.ownedPart(session!.id, commitBytesMax)
+    const { paths, isWhole } = await submission.removal!(state)
     submission.isWhole = isWhole
     const all = new Set(paths)
     for (const each of paths) addAncestors(all, each)
@@ -351,24 +335,22 @@ export class StoreCore {
   }
 
   /** Publishes commits that became durable although they reported a failure. */
-  async #recovered(before: number, stored: number): Promise<void> {
+  async #recovered(stored: number): Promise<void> {
     const events = new GroupEvents()
-    for (const commit of await this.log.storedAfter(before)) {
+    for (const commit of await this.log.storedAfter(this.log.last)) {
       for (const { type, path } of commit.events) {
         const isRecord = type !== 'ChildrenChanged'
         events.add(type, path, isRecord ? await this.nodes.record(path) : undefined)
       }
       events.endCommit(commit.sequence)
     }
-    this.#publish(events, stored, this.#feedRows(events))
+    if (events.commitCount > 0) this.#publish(events, stored, this.#feedRows(events))
   }
 }
 
-/** Rows of a submission. The end of a session removes its row, or marks it if records remain. */
-function rowsOf({ kind, rows, session, isWhole }: Submission): ControlRows {
-  if (kind !== 'end-session') return rows
-  const value = isWhole ? undefined : uint64(endingTimeout)
-  return [{ row: sessionPrefix + session!.id, value }]
+/** A removal is a group of its own. */
+function sharesGroup(next: Submission, first: Submission): boolean {
+  return next.removal === undefined && first.removal === undefined
 }
 
 function addAncestors(paths: Set<string>, path: string): void {

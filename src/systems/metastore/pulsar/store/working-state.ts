@@ -4,7 +4,7 @@
  */
 import { assert, type AtomicMutation, type Mutation, type Table } from '../../../../api/index.js'
 import { metadataError } from '../../metadata/errors.js'
-import { uint64 } from '../../kernel/control-cells.js'
+import { uint64 } from '../../kernel/numbers.js'
 import {
   childrenColumn,
   depthBytes,

@@ -4,6 +4,7 @@
  * @runs long
  */
 import t from 'tap'
+import { CellarError, ErrorCode, type AtomicBatch } from '../../../../../src/api/index.js'
 import { SimulatedDisk } from '../../../../doubles/simulated-disk.js'
 import { Database } from '../../../../../src/entries/index.js'
 import {
@@ -75,6 +76,32 @@ void t.test('a put that the database refuses is refused alone', async (t) => {
   t.equal((await one.get('/big'))?.value.toString(), 'small')
   await one.close()
   await two.close()
+  await database.close()
+})
+
+void t.test('a put that only the database can refuse is refused alone', async (t) => {
+  const { database, open } = await opened()
+  const store = await open()
+  const atomic = database.atomic.bind(database)
+  database.atomic = (batch) => {
+    const { mutations } = batch as AtomicBatch
+    const isVetoed = mutations.some(({ row }) => String(row).includes('veto'))
+    if (isVetoed) throw new CellarError(ErrorCode.coprocessor, 'an observer refuses the row')
+    return atomic(batch)
+  }
+  const answers = await Promise.all([
+    answer(store.put('/a', '')),
+    answer(store.put('/veto', '')),
+    answer(store.put('/a', 'x', 0)),
+    answer(store.put('/b', '', 7)),
+    answer(store.put('/veto/below', '')),
+    answer(store.put('/b', '', -1)),
+  ])
+  const { badVersion, storeFailure } = MetadataErrorCode
+  t.same(answers, ['OK', storeFailure, 'OK', badVersion, storeFailure, 'OK'])
+  t.equal((await store.get('/a'))?.stat.version, 1)
+  t.equal(store.metrics().refusedCalls, 1)
+  await store.close()
   await database.close()
 })
 
