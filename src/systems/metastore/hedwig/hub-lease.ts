@@ -15,7 +15,7 @@ import { HedwigErrorCode, codeOf, failed } from '../errors.js'
 import { checkLoad, isSameHub } from './hub-info.js'
 import type { HubRegistration } from './hub-registry.js'
 import type { HubEntry, HubRows } from './hub-row.js'
-import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, Lease, type LeaseClock } from '../kernel/lease-clock.js'
 import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
@@ -58,24 +58,22 @@ export class HubLease implements LeaseRegistration {
   /** The last acknowledged row. */
   #entry: HubEntry
   #version: Version
-  /** The end of the lease by the monotonic clock: the wall clock may be set back. */
-  #elapsedEnd: number
+  /** Its end is also one by the monotonic clock: the wall clock may be set back. */
+  readonly #lease: Lease
   /** Whether a failed write may have been applied. */
   #isInDoubt = false
-  #isLost = false
   /** Whether another hub ended the lease, or the address registered again. */
   #isReplaced = false
   #isWriting = false
   #next: Request | undefined = undefined
-  #cancelTimer: () => void = () => undefined
 
   /** `entry` was written with `version`. `elapsedEnd` is the end of the lease by `elapsed`. */
   constructor(settings: LeaseSettings, entry: HubEntry, version: Version, elapsedEnd: number) {
     this.#settings = settings
     this.#entry = entry
     this.#version = version
-    this.#elapsedEnd = elapsedEnd
-    this.#startTimer()
+    const onEnd = (): void => this.#tellLost()
+    this.#lease = new Lease(settings.clock, onEnd, elapsedEnd, entry.leaseEnd)
   }
 
   get hub(): HubInfoData {
@@ -87,20 +85,13 @@ export class HubLease implements LeaseRegistration {
   }
 
   isHeld(): boolean {
-    if (!this.#isLost && this.#left <= 0) this.#lose()
-    return !this.#isLost
-  }
-
-  /** Milliseconds to the end of the lease, by the clock that reaches it first. */
-  get #left(): number {
-    const { clock } = this.#settings
-    return Math.min(this.#entry.leaseEnd - clock.now(), this.#elapsedEnd - elapsed(clock))
+    return this.#lease.check()
   }
 
   onLost(listener: () => void): void {
     checkCallable(listener, 'the listener')
-    if (this.#isLost) this.#call(listener)
-    else this.#listeners.push(listener)
+    if (this.#lease.isHeld) this.#listeners.push(listener)
+    else this.#call(listener)
   }
 
   async renew(): Promise<void> {
@@ -132,16 +123,11 @@ export class HubLease implements LeaseRegistration {
     return request.promise
   }
 
-  #startTimer(): void {
-    this.#cancelTimer = later(this.#settings.clock, this.#left, () => {
-      if (this.isHeld()) this.#startTimer()
-    })
+  #lose(): void {
+    if (this.#lease.end()) this.#tellLost()
   }
 
-  #lose(): void {
-    if (this.#isLost) return
-    this.#isLost = true
-    this.#cancelTimer()
+  #tellLost(): void {
     for (const listener of this.#listeners.splice(0)) this.#call(listener)
   }
 
@@ -192,8 +178,9 @@ export class HubLease implements LeaseRegistration {
     // Checked against the old end: a write acknowledged later may have been applied after the end.
     this.#checkHeld()
     this.#entry = entry
-    if (renews) this.#elapsedEnd = elapsedEnd
-    if (renews) this.#settings.onRenewed(entry.leaseEnd)
+    if (!renews) return
+    this.#lease.renew(elapsedEnd, entry.leaseEnd)
+    this.#settings.onRenewed(entry.leaseEnd)
   }
 
   async #end(): Promise<void> {

@@ -1,4 +1,4 @@
-/** Clocks and timers of leases and sessions. All can be injected. */
+/** Leases, and the clocks and timers of leases and sessions. All can be injected. */
 import { callback, required, timerMillisecondsMax, type GivenOptions } from '../../../api/index.js'
 
 /** The declaration of {@link LeaseClock}. */
@@ -55,9 +55,58 @@ export function laterWhileRunning(
   return () => cancel()
 }
 
-/** Calls an action when the wall clock may have reached a time; see {@link LeaseClock.after}. */
-export function at(time: number, clock: LeaseClock, action: () => void): () => void {
-  return later(clock, time - clock.now(), action)
+/**
+ * A lease, or the time of a session: held until an end that renewals move. A timer notices the end,
+ * which is final.
+ */
+export class Lease {
+  /** False when the end was noticed, or after {@link end}. */
+  isHeld = true
+  readonly #clock: LeaseClock
+  readonly #onEnd: () => void
+  #elapsedEnd: number
+  #wallEnd: number
+  #cancel!: () => void
+
+  /** Calls `onEnd` when the end is noticed. The ends are those of {@link renew}. */
+  constructor(clock: LeaseClock, onEnd: () => void, elapsedEnd: number, wallEnd = Infinity) {
+    this.#clock = clock
+    this.#onEnd = onEnd
+    this.#elapsedEnd = elapsedEnd
+    this.#wallEnd = wallEnd
+    this.#wait()
+  }
+
+  /** Moves the ends by the monotonic clock and by the wall clock. The earlier one counts. */
+  renew(elapsedEnd: number, wallEnd = Infinity): void {
+    this.#elapsedEnd = elapsedEnd
+    this.#wallEnd = wallEnd
+  }
+
+  /** Whether the lease is held; notices the end. */
+  check(): boolean {
+    if (this.#left <= 0 && this.end()) this.#onEnd()
+    return this.isHeld
+  }
+
+  /** Ends the lease, without a call of `onEnd`. Returns whether it was held. */
+  end(): boolean {
+    const wasHeld = this.isHeld
+    this.isHeld = false
+    this.#cancel()
+    return wasHeld
+  }
+
+  get #left(): number {
+    const clock = this.#clock
+    return Math.min(this.#wallEnd - clock.now(), this.#elapsedEnd - elapsed(clock))
+  }
+
+  #wait(): void {
+    this.#cancel = later(this.#clock, this.#left, () => {
+      if (this.check()) this.#wait()
+    })
+  }
 }
 
 function afterTimeout(milliseconds: number, action: () => void): () => void {

@@ -17,13 +17,13 @@ import { RecordTable } from '../../../../src/systems/metastore/bookkeeper/tables
 import { TableRows } from '../../../../src/systems/metastore/bookkeeper/tables/row-operations.js'
 import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
 import {
-  OpenViews,
   TableCursor,
   type CursorOwner,
 } from '../../../../src/systems/metastore/bookkeeper/tables/table-cursor.js'
 import type { KeyRange } from '../../../../src/systems/metastore/index.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { ManualTimer } from '../../../helpers/manual-timer.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'
 
@@ -107,24 +107,22 @@ async function handView(idleMilliseconds: number) {
     version.writeBigInt64BE(BigInt(i + 1))
     await table.put({ row: `row${i}`, cells: { 'r:': version } })
   }
-  const clock = { now: 0 }
-  const views = new OpenViews(() => clock.now)
+  const clock = new ManualTimer()
   const snapshot = home.database.snapshot()
   const owner: CursorOwner = {
     views: new Set(),
-    openViews: views,
+    clock,
     cursorIdleMilliseconds: idleMilliseconds,
   }
   const rows = new TableRows('rows', table)
   const cursor = await TableCursor.open(rows, snapshot, whole, null, owner)
-  return { home, table, clock, views, cursor, owner }
+  return { home, table, clock, cursor, owner }
 }
 
 void t.test('a cursor that rests lets its scan go and finds its place again', async (t) => {
-  const { home, table, clock, views, cursor } = await handView(60_000)
+  const { home, table, clock, cursor, owner } = await handView(60_000)
   t.equal((await cursor.asyncReadEntries(3)).length, 3)
-  clock.now = 30_000
-  views.sweep()
+  clock.advance(30_000)
   await table.delete({ row: 'row5' })
   await home.flush()
   await home.compact(true)
@@ -133,24 +131,22 @@ void t.test('a cursor that rests lets its scan go and finds its place again', as
     rest.map(({ key }) => key),
     [3, 4, 5, 6, 7, 8, 9].map((i) => `row${i}`),
   )
-  t.equal(views.size, 0, 'the end lets the view go')
+  t.equal(owner.views.size, 0, 'the end lets the view go')
+  t.equal(clock.size, 0, 'and its timer')
   await home.close()
 })
 
 void t.test('a cursor that nobody uses loses its view, and says so', async (t) => {
-  const { home, clock, views, cursor, owner } = await handView(60_000)
-  clock.now = 59_999
-  views.sweep()
-  t.equal(views.size, 1)
-  clock.now = 60_000
-  views.sweep()
-  t.equal(views.size, 0)
+  const { home, clock, cursor, owner } = await handView(60_000)
+  for (let seconds = 1; seconds < 60; seconds++) clock.advance(1_000)
+  t.equal(owner.views.size, 1)
+  clock.advance(1_000)
+  t.equal(owner.views.size, 0)
   t.equal(cursor.hasMoreEntries(), true, 'it does not look like the end')
   await t.rejects(cursor.asyncReadEntries(1), { code: 'ERR_METASTORE_OPERATION_FAILURE' })
   t.throws(() => cursor.readEntries(1), { code: 'ERR_METASTORE_OPERATION_FAILURE' })
   cursor.close()
   t.equal(cursor.hasMoreEntries(), false)
-  t.equal(owner.views.size, 0)
   await home.close()
 })
 

@@ -138,13 +138,12 @@ export class CellarMetaStore implements MetaStore {
       const message = 'a table is named by letters, digits, _ . -, the first one no . or -'
       throw setup(`${message}: ${shown(name)}`)
     }
-    const { durability, cursorIdleMilliseconds, onListenerError } = this.#settings
+    const settings = this.#settings
     try {
-      const rows = await shared.table(name, durability)
+      const rows = await shared.table(name, settings.durability)
       if (this.#shared !== shared) throw setup('the store was closed meanwhile')
-      const { commits, openViews } = shared
-      const parts = { rows, commits, openViews, cursorIdleMilliseconds, onListenerError }
-      const handle = new TableHandle(parts, (closed) => this.#handles.delete(closed))
+      const onClose = (closed: TableHandle): void => void this.#handles.delete(closed)
+      const handle = new TableHandle(rows, shared.commits, settings, onClose)
       this.#handles.add(handle)
       return handle
     } catch (cause) {

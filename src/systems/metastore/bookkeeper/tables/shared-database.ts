@@ -1,5 +1,5 @@
 /**
- * The parts that all store objects on a database share: tables, operations, open views.
+ * The parts that all store objects on a database share: tables and operations.
  *
  * A store object is configured with an open database, or with a function that opens one. Of the
  * store objects with the same function the first one opens the database and the last one closes it.
@@ -9,7 +9,6 @@ import { SharedDatabases } from '../../kernel/shared-databases.js'
 import { rowFamilies } from './row-format.js'
 import { RowCommits } from './row-commits.js'
 import { TableRows, type MetastoreDurability, type ViewedTable } from './row-operations.js'
-import { OpenViews } from './table-cursor.js'
 
 /** A database of any backend with snapshots and atomic batches over tables. */
 export type MetastoreDatabase = Database<ViewedTable>
@@ -25,7 +24,6 @@ const sharedByDatabase = new WeakMap<MetastoreDatabase, Promise<SharedDatabase>>
 
 export class SharedDatabase {
   readonly commits: RowCommits
-  readonly openViews = new OpenViews(() => performance.now())
   readonly #database: MetastoreDatabase
   readonly #tables = new Map<string, Promise<TableRows>>()
 

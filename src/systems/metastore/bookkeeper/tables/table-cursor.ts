@@ -16,6 +16,7 @@ import {
   type Snapshot,
   type Table,
 } from '../../../../api/index.js'
+import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
 import { MetastoreErrorCode, failed, illegalOp, asMetastoreError } from '../../errors.js'
 import { checkCount } from '../arguments.js'
 import { rowOfKey } from '../keys.js'
@@ -24,51 +25,16 @@ import type { FieldSelection } from '../value.js'
 import type { TableRows } from './row-operations.js'
 import { columnsOf } from './row-format.js'
 
-const sweepMilliseconds = 1000
-/** Time without use after which a view closes its scan. */
+/** Time without use after which a view closes its scan; also the time between two looks. */
 const scanIdleMilliseconds = 1000
 /** Entries in one read of an iteration. */
 const iterationPage = 128
 
-/** The open views of a database. */
-export class OpenViews {
-  readonly #views = new Set<CursorView>()
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-  #timer: NodeJS.Timeout | undefined = undefined
-
-  constructor(now: () => number) {
-    this.now = now
-  }
-
-  /** Number of open views. */
-  get size(): number {
-    return this.#views.size
-  }
-
-  add(view: CursorView): void {
-    this.#views.add(view)
-    this.#timer ??= setInterval(() => this.sweep(), sweepMilliseconds).unref()
-  }
-
-  remove(view: CursorView): void {
-    this.#views.delete(view)
-    if (this.#views.size > 0 || this.#timer === undefined) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
-
-  /** Closes idle scans and views. */
-  sweep(): void {
-    const now = this.now()
-    for (const view of this.#views) view.rest(now)
-  }
-}
-
 /** The owner of cursors: a handle of a table. */
 export interface CursorOwner {
+  /** The views of its open cursors. */
   readonly views: Set<CursorView>
-  readonly openViews: OpenViews
+  readonly clock: LeaseClock
   readonly cursorIdleMilliseconds: number
 }
 
@@ -89,6 +55,7 @@ export class CursorView {
   #scanner: ReturnType<Table['scan']> | undefined = undefined
   #usedAt: number
   #isReading = false
+  #stopTimer!: () => void
 
   constructor(
     rows: TableRows,
@@ -100,9 +67,9 @@ export class CursorView {
     this.#owner = owner
     this.#snapshot = snapshot
     this.#rest = rest
-    this.#usedAt = owner.openViews.now()
-    owner.openViews.add(this)
+    this.#usedAt = elapsed(owner.clock)
     owner.views.add(this)
+    this.#watch()
   }
 
   /** Reads up to `count` entries; fewer only at the end. A release meanwhile is an error. */
@@ -138,22 +105,25 @@ export class CursorView {
   release(reason: ReleaseReason): void {
     if (this.released !== undefined) return
     this.released = reason
-    this.#owner.openViews.remove(this)
+    this.#stopTimer()
     this.#owner.views.delete(this)
     this.#closeScan()
     this.#snapshot.close()
   }
 
-  /** Closes the scan or the view after its time without use. */
-  rest(now: number): void {
-    if (this.#isReading) return
-    const idle = now - this.#usedAt
-    if (idle >= this.#owner.cursorIdleMilliseconds) this.release('idle')
-    else if (idle >= scanIdleMilliseconds) this.#closeScan()
+  /** Closes the scan and the view after their time without use. */
+  #watch(): void {
+    const { clock, cursorIdleMilliseconds } = this.#owner
+    this.#stopTimer = later(clock, scanIdleMilliseconds, () => {
+      const idle = elapsed(clock) - this.#usedAt
+      if (!this.#isReading && idle >= cursorIdleMilliseconds) return this.release('idle')
+      if (!this.#isReading && idle >= scanIdleMilliseconds) this.#closeScan()
+      this.#watch()
+    })
   }
 
   #items(results: readonly Result[]): MetastoreItem[] {
-    this.#usedAt = this.#owner.openViews.now()
+    this.#usedAt = elapsed(this.#owner.clock)
     const last = results.at(-1)?.row
     if (last !== undefined) {
       this.#rest = { ...this.#rest, startRow: Buffer.from(last), startInclusive: false }

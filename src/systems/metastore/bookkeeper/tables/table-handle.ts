@@ -4,7 +4,7 @@
  * Every store object has its own handles; they share rows, order of operations and watchers. No
  * method awaits, so a promise settles in the turn in which its operation ends.
  */
-import type { Result } from '../../../../api/index.js'
+import { systemClock, type Result } from '../../../../api/index.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { MetastoreErrorCode, failed, illegalOp, isAbsent } from '../../errors.js'
 import {
@@ -29,7 +29,7 @@ import { ALL_FIELDS, type FieldSelection, type Value } from '../value.js'
 import type { RowCommits } from './row-commits.js'
 import type { RowWrite, TableRows } from './row-operations.js'
 import { columnsOf } from './row-format.js'
-import { TableCursor, type CursorOwner, type CursorView, type OpenViews } from './table-cursor.js'
+import { TableCursor, type CursorOwner, type CursorView } from './table-cursor.js'
 import type { Version, Versioned } from './version.js'
 import type { WatcherOwner } from './watchers.js'
 
@@ -44,34 +44,28 @@ const wholeTable: KeyRange = {
 /** The changes of a remove. */
 const noChanges = (): undefined => undefined
 
-/** The parts and settings of a handle. */
-export interface HandleParts {
-  readonly rows: TableRows
-  readonly commits: RowCommits
-  readonly openViews: OpenViews
-  readonly onListenerError: ListenerErrorHandler
-  readonly cursorIdleMilliseconds: number
-}
-
 export class TableHandle
   implements MetastoreScannableTable, MetastoreGuardedTable, CursorOwner, WatcherOwner
 {
   readonly onListenerError: ListenerErrorHandler
   readonly cursorIdleMilliseconds: number
-  readonly openViews: OpenViews
-  /** The views of the open cursors. */
   readonly views = new Set<CursorView>()
+  readonly clock = systemClock
   readonly #rows: TableRows
   readonly #commits: RowCommits
   readonly #onClose: (handle: TableHandle) => void
   #isOpen = true
 
-  constructor(parts: HandleParts, onClose: (handle: TableHandle) => void) {
-    this.#rows = parts.rows
-    this.#commits = parts.commits
-    this.openViews = parts.openViews
-    this.onListenerError = parts.onListenerError
-    this.cursorIdleMilliseconds = parts.cursorIdleMilliseconds
+  constructor(
+    rows: TableRows,
+    commits: RowCommits,
+    settings: Pick<TableHandle, 'onListenerError' | 'cursorIdleMilliseconds'>,
+    onClose: (handle: TableHandle) => void,
+  ) {
+    this.#rows = rows
+    this.#commits = commits
+    this.onListenerError = settings.onListenerError
+    this.cursorIdleMilliseconds = settings.cursorIdleMilliseconds
     this.#onClose = onClose
   }
 

@@ -222,7 +222,7 @@ export class CellarMetadataStore
     resume: (): void => {
       this.#isPaused = false
       this.dispatcher.resume()
-      if (!this.#session.isAlive) void this.#reestablish()
+      if (!this.#session.lease.isHeld) void this.#reestablish()
       else if (this.#isConnected) this.#parts.sessions.heartbeat(this.#session)
     },
     /** Simulates a crash: the ephemeral records remain until the session expires. */
@@ -260,7 +260,7 @@ export class CellarMetadataStore
 
   /** Whether events reach this handle. Only a lost connection loses events, not a lost session. */
   get #isReachable(): boolean {
-    return this.#isConnected || !this.#session.isAlive
+    return this.#isConnected || !this.#session.lease.isHeld
   }
 
   #tellRecords(
@@ -338,7 +338,7 @@ export class CellarMetadataStore
 
   protected checkOpen(): void {
     if (this.#state !== 'open') throw metadataError('alreadyClosed', 'the store')
-    if (!this.#isConnected && this.#session.isAlive) throw metadataError('connectionLost')
+    if (!this.#isConnected && this.#session.lease.isHeld) throw metadataError('connectionLost')
   }
 
   protected async newestOfSequence(prefix: string): Promise<string | undefined> {

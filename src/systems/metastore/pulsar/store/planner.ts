@@ -6,6 +6,7 @@
  */
 import { assert } from '../../../../api/index.js'
 import { corrupt } from '../../../bytes/byte-reader.js'
+import type { Lease } from '../../kernel/lease-clock.js'
 import { metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
 import { checkPath, parentOf } from '../../metadata/paths.js'
@@ -40,7 +41,7 @@ export type Step = PutStep | ExpectStep
 /** A session as the planner sees it. */
 export interface OwningSession {
   readonly id: number
-  readonly isAlive: boolean
+  readonly lease: Pick<Lease, 'isHeld'>
 }
 
 const sequentialDigits = 10
@@ -124,7 +125,7 @@ export class CommitPlanner {
     if (ephemeral !== true) return 0
     if (this.#session === undefined)
       throw metadataError('invalidArgument', 'the store has no session')
-    if (!this.#session.isAlive) throw metadataError('sessionLost')
+    if (!this.#session.lease.isHeld) throw metadataError('sessionLost')
     return this.#session.id
   }
 

@@ -6,7 +6,7 @@
  * timeout to be resumed. A session is removed with its ephemeral records in one commit. Very many
  * records need several commits, of which the last removes the session.
  */
-import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
+import { elapsed, later, Lease, type LeaseClock } from '../../kernel/lease-clock.js'
 import { metadataError } from '../../metadata/errors.js'
 import { uint64, readUint64 } from '../../kernel/numbers.js'
 import { sessionPrefix } from './rows.js'
@@ -19,18 +19,11 @@ export interface SessionOwner {
 }
 
 /** A session, in the memory of the registry. */
-export class Session implements OwningSession {
-  readonly id: number
+export interface Session extends OwningSession {
   readonly timeoutMilliseconds: number
-  isAlive = true
-  /** Time at which the session expires without another heartbeat. */
-  deadline = 0
-  owner: SessionOwner | undefined = undefined
-
-  constructor(id: number, timeoutMilliseconds: number) {
-    this.id = id
-    this.timeoutMilliseconds = timeoutMilliseconds
-  }
+  /** Ends without heartbeats. */
+  readonly lease: Lease
+  owner: SessionOwner | undefined
 }
 
 const lastSessionRow = 'last-session'
@@ -43,8 +36,6 @@ export class SessionRegistry {
   readonly #clock: LeaseClock
   readonly #sessions = new Map<number, Session>()
   #lastId: number
-  #stopTimer: (() => void) | undefined = undefined
-  #timerAt = Infinity
   #isStopped = false
 
   private constructor(core: StoreCore, clock: LeaseClock, lastId: number) {
@@ -62,10 +53,10 @@ export class SessionRegistry {
       last === undefined ? 0 : readUint64(last.value, 0, last.row),
     )
     for (const { row, value } of await core.controlRows(sessionPrefix)) {
-      const id = Number(row.slice(sessionPrefix.length))
-      const session = new Session(id, readUint64(value, 0, row))
-      if (session.timeoutMilliseconds === endingTimeout) registry.#endLater(session)
-      else registry.#admit(session)
+      const timeout = readUint64(value, 0, row)
+      const session = registry.#admit(Number(row.slice(sessionPrefix.length)), timeout, undefined)
+      // The previous process has begun the removal.
+      if (timeout === endingTimeout) registry.expire(session)
     }
     return registry
   }
@@ -78,25 +69,23 @@ export class SessionRegistry {
   /** Whether a session is alive and a handle of this process uses it. */
   isInUse(id: number): boolean {
     const session = this.#sessions.get(id)
-    return session?.isAlive === true && session.owner !== undefined
+    return session?.lease.isHeld === true && session.owner !== undefined
   }
 
   /** Creates a session. The session is durable when the promise resolves. */
   async open(timeoutMilliseconds: number, owner: SessionOwner): Promise<Session> {
-    const session = new Session(++this.#lastId, timeoutMilliseconds)
+    const id = ++this.#lastId
     await this.#core.writeControl([
-      { row: sessionPrefix + session.id, value: uint64(timeoutMilliseconds) },
-      { row: lastSessionRow, value: uint64(this.#lastId) },
+      { row: sessionPrefix + id, value: uint64(timeoutMilliseconds) },
+      { row: lastSessionRow, value: uint64(id) },
     ])
-    session.owner = owner
-    this.#admit(session)
-    return session
+    return this.#admit(id, timeoutMilliseconds, owner)
   }
 
   /** Resumes a session without an owner in this process. `ERR_METADATA_SESSION_LOST`. */
   resume(id: number, owner: SessionOwner): Session {
     const session = this.#sessions.get(id)
-    if (session?.isAlive !== true || session.owner !== undefined) {
+    if (session?.lease.isHeld !== true || session.owner !== undefined) {
       throw metadataError('sessionLost', `there is no session ${id} to resume`)
     }
     session.owner = owner
@@ -106,16 +95,14 @@ export class SessionRegistry {
 
   /** Extends the deadline. Returns false if the session has ended. */
   heartbeat(session: Session): boolean {
-    if (!session.isAlive) return false
-    session.deadline = elapsed(this.#clock) + session.timeoutMilliseconds
-    this.#arm(session.deadline)
+    if (!session.lease.isHeld) return false
+    session.lease.renew(elapsed(this.#clock) + session.timeoutMilliseconds)
     return true
   }
 
   /** Ends a session on request of its handle. */
   async close(session: Session): Promise<void> {
-    if (!session.isAlive) return
-    session.isAlive = false
+    if (!session.lease.end()) return
     try {
       await this.#core.endSession(session)
       this.#sessions.delete(session.id)
@@ -125,49 +112,27 @@ export class SessionRegistry {
     }
   }
 
-  /** Ends a session whose deadline has passed. */
+  /** Ends a session before its time. */
   expire(session: Session): void {
-    if (!session.isAlive) return
-    session.isAlive = false
-    session.owner?.expired()
-    this.#remove(session)
+    if (session.lease.end()) this.#expired(session)
   }
 
-  /** Stops the timer. The sessions remain stored. */
+  /** Stops the timers. The sessions remain stored. */
   stop(): void {
     this.#isStopped = true
-    this.#stopTimer?.()
+    for (const { lease } of this.#sessions.values()) lease.end()
   }
 
-  #admit(session: Session): void {
-    this.#sessions.set(session.id, session)
-    this.heartbeat(session)
+  #admit(id: number, timeout: number, owner: SessionOwner | undefined): Session {
+    const clock = this.#clock
+    const lease = new Lease(clock, () => this.#expired(session), elapsed(clock) + timeout)
+    const session: Session = { id, timeoutMilliseconds: timeout, lease, owner }
+    this.#sessions.set(id, session)
+    return session
   }
 
-  #arm(deadline: number): void {
-    if (this.#isStopped || deadline >= this.#timerAt) return
-    this.#stopTimer?.()
-    this.#timerAt = deadline
-    const wait = deadline - elapsed(this.#clock)
-    this.#stopTimer = later(this.#clock, wait, () => this.#check())
-  }
-
-  #check(): void {
-    const now = elapsed(this.#clock)
-    this.#timerAt = Infinity
-    let next = Infinity
-    for (const session of [...this.#sessions.values()]) {
-      if (!session.isAlive) continue
-      if (session.deadline <= now) this.expire(session)
-      else next = Math.min(next, session.deadline)
-    }
-    if (next < Infinity) this.#arm(next)
-  }
-
-  /** Resumes a removal that the previous process began. */
-  #endLater(session: Session): void {
-    session.isAlive = false
-    this.#sessions.set(session.id, session)
+  #expired(session: Session): void {
+    session.owner?.expired()
     this.#remove(session)
   }
 
