@@ -87,7 +87,7 @@ export interface PolicyInput {
   readonly readBytes: number
 }
 
-/** The work that a store has put off; see `debt.ts`. */
+/** The work that a store has put off, which back-pressure measures. */
 export interface CompactionDebt {
   /** Sorted runs beyond those that the policy keeps at rest. */
   readonly runs: number
@@ -105,7 +105,6 @@ export interface RowInterval {
 
 /** A policy with its options. A policy has no state: the same input gives the same choice. */
 export interface CompactionPolicy {
-  readonly name: PolicyName
   /** The most urgent background compaction. */
   choose(input: PolicyInput): CompactionChoice
   /**

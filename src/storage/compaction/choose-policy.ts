@@ -7,9 +7,8 @@ import { invalidArgument } from '../../base/errors.js'
 import { choiceByReads } from './by-reads.js'
 import type { CompactionPolicy, PolicyInput, PolicyName } from './choice.js'
 import { dateTieredOptions, dateTieredPolicy, type DateTieredOptions } from './date-tiered.js'
-import { expiredChoice } from './expired.js'
 import { exploringOptions, exploringPolicy, type ExploringOptions } from './exploring.js'
-import { fifoOptions, fifoPolicy, type FifoOptions } from './fifo.js'
+import { expiredChoice, fifoOptions, fifoPolicy, type FifoOptions } from './fifo.js'
 import { lazyLeveledOptions, lazyLeveledPolicy, type LazyLeveledOptions } from './lazy-leveled.js'
 import { leveledOptions, leveledPolicy, type LeveledOptions } from './leveled.js'
 import { checkedChoice } from './selection.js'
@@ -61,7 +60,6 @@ export function choosePolicy<Name extends PolicyName>(
   }
   const policy = makers[name](options)
   return {
-    name,
     choose: (input) => {
       let choice = expiredChoice(input)
       if (choice.kind !== 'drop') choice = policy.choose(input)

@@ -16,10 +16,8 @@
 import { declareOptions, integer, number, type SettingsOf } from '../../base/options.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionPolicy, PolicyInput } from './choice.js'
-import { noDebt } from './debt.js'
 import { exploreRuns, exploringOptions } from './exploring.js'
-import { runPolicy } from './run-policy.js'
-import { flushedRuns, idleStretches, type Run } from './runs.js'
+import { flushedRuns, idleStretches, noDebt, runPolicy, type Run } from './runs.js'
 
 /** The declaration of {@link DateTieredOptions}. */
 export const dateTieredOptions = declareOptions('compaction policy date-tiered', {
@@ -136,7 +134,6 @@ function chooseRuns(
  */
 export function dateTieredPolicy(options: DateTieredOptions): CompactionPolicy {
   return runPolicy({
-    name: 'date-tiered',
     runsOf: flushedRuns,
     chooseRuns: (runs, input) => chooseRuns(input, runs, options),
     // This policy keeps many files by design.

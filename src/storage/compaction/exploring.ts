@@ -6,9 +6,7 @@
 import { invalidArgument } from '../../base/errors.js'
 import { declareOptions, integer, number, type SettingsOf } from '../../base/options.js'
 import type { CompactionPolicy } from './choice.js'
-import { flushedDebt } from './debt.js'
-import { runPolicy } from './run-policy.js'
-import { idleStretches, runsOf, type Run } from './runs.js'
+import { flushedDebt, idleStretches, runPolicy, runsOf, type Run } from './runs.js'
 
 /**
  * The declaration of {@link ExploringOptions}, with HBase's defaults, except `ratioBytesMin`: files
@@ -98,7 +96,6 @@ export function exploringPolicy(options: ExploringOptions): CompactionPolicy {
     throw invalidArgument('option filesMin must not be greater than filesMax')
   }
   return runPolicy({
-    name: 'exploring',
     runsOf,
     chooseRuns: (runs) => exploreRuns(runs, options),
     debt: (input) => flushedDebt(input, options.filesBlocking),

@@ -16,11 +16,10 @@ import {
   type CompactionPolicy,
   type PolicyInput,
 } from './choice.js'
-import { flushedDebt } from './debt.js'
 import { downwardChoice, movableFiles, oldestIdle } from './downward.js'
 import { majorChoice } from './major.js'
 import { totalBytes } from './rows.js'
-import { deepestLevel, flushedRuns, mergeRuns } from './runs.js'
+import { deepestLevel, flushedDebt, flushedRuns, mergeRuns } from './runs.js'
 import { isBusy, mergeOf } from './selection.js'
 import { tierRuns } from './tiered.js'
 
@@ -102,7 +101,6 @@ function choose(input: PolicyInput, options: LazyLeveledOptions): CompactionChoi
 /** Makes the policy. */
 export function lazyLeveledPolicy(options: LazyLeveledOptions): CompactionPolicy {
   return {
-    name: 'lazy-leveled',
     choose: (input) => choose(input, options),
     chooseMajor: (input, rows = {}) =>
       majorChoice(input, rows, {

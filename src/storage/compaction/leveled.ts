@@ -4,7 +4,7 @@
  * In return, an entry is rewritten several times per level.
  *
  * 1. Every level gets a score. That of level 0 is its number of files divided by `flushedFilesMin`;
- * that of another level is its bytes divided by its target (level-targets.ts). Levels above the
+ * that of another level is its bytes divided by its target ({@link levelTargets}). Levels above the
  * base, left by a larger store, must become empty.
  * 2. The level with the highest score gives files to the next one; level 0 needs a score of at
  * least 1, others more than 1. Level 0 gives its oldest idle files. Other levels give the file that
@@ -29,11 +29,10 @@ import {
   type CompactionPolicy,
   type PolicyInput,
 } from './choice.js'
-import { flushedDebt } from './debt.js'
 import { downwardChoice, isObstructed, oldestIdle } from './downward.js'
-import { levelTargets, type LevelTargets } from './level-targets.js'
 import { majorChoice } from './major.js'
 import { hullOf, shareRow, spanOf, totalBytes } from './rows.js'
+import { flushedDebt } from './runs.js'
 import { isBusy, mergeOf, overlapClosure } from './selection.js'
 
 /** Which file of a level is merged down first. */
@@ -94,6 +93,39 @@ export const leveledOptions = declareOptions('compaction policy leveled', {
 
 /** Options of the leveled policy. */
 export type LeveledOptions = SettingsOf<typeof leveledOptions>
+
+/** The sizes that the levels of a store should have. */
+interface LevelTargets {
+  /** The deepest level. */
+  readonly last: number
+  /** The level into which level 0 is merged. */
+  readonly base: number
+  /**
+   * Target bytes by level: 0 above the base, Infinity for the deepest level. Level 0 has no target.
+   */
+  readonly bytes: readonly number[]
+}
+
+/**
+ * Computes the targets from the sizes of the levels, as RocksDB's dynamic level bytes: from the
+ * size of the largest level upwards, each level smaller by the ratio. The first level with a target
+ * of at most `baseBytes` is the base level, into which level 0 is merged. So about nine tenths of
+ * the data are in one level, whatever the size of the store, and stale data stays near one ninth
+ * (with ratio 10).
+ */
+function levelTargets(levels: PolicyInput['levels'], options: LeveledOptions): LevelTargets {
+  const last = Math.max(options.levelsMax - 1, levels.length - 1)
+  let size = Math.max(0, ...levels.slice(1).map(totalBytes))
+  const bytes = Array.from({ length: last + 1 }, () => 0)
+  bytes[last] = Infinity
+  let base = last
+  while (base > 1 && size > options.baseBytes) {
+    base--
+    size /= options.levelRatio
+    bytes[base] = size
+  }
+  return { last, base, bytes }
+}
 
 interface Score {
   readonly level: number
@@ -272,7 +304,6 @@ function choose(input: PolicyInput, options: LeveledOptions): CompactionChoice {
 /** Makes the policy. A requested major compaction writes to the last level. */
 export function leveledPolicy(options: LeveledOptions): CompactionPolicy {
   return {
-    name: 'leveled',
     choose: (input) => choose(input, options),
     chooseMajor: (input, rows = {}) =>
       majorChoice(input, rows, {

@@ -6,9 +6,7 @@
  */
 import { declareOptions, integer, number, type SettingsOf } from '../../base/options.js'
 import type { CompactionPolicy } from './choice.js'
-import { flushedDebt } from './debt.js'
-import { runPolicy } from './run-policy.js'
-import { idleStretches, runsOf, type Run } from './runs.js'
+import { flushedDebt, idleStretches, runPolicy, runsOf, type Run } from './runs.js'
 
 /** The declaration of {@link TieredOptions}. */
 export const tieredOptions = declareOptions('compaction policy tiered', {
@@ -77,7 +75,6 @@ function chooseRuns(runs: readonly Run[], options: TieredOptions): readonly Run[
 /** Makes the policy. */
 export function tieredPolicy(options: TieredOptions): CompactionPolicy {
   return runPolicy({
-    name: 'tiered',
     runsOf,
     chooseRuns: (runs) => chooseRuns(runs, options),
     debt: (input) => flushedDebt(input, options.runsMax),

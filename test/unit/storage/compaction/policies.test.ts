@@ -79,7 +79,8 @@ for (const name of policyNames) {
 function runConcurrently(store: SimulatedStore, random: () => number, names: PolicyName[]): void {
   const jobs: RunningJob[] = []
   for (let step = 0; step < steps; step++) {
-    const policy = smallPolicies[names[Math.floor((step / steps) * names.length)]]
+    const name = names[Math.floor((step / steps) * names.length)]
+    const policy = smallPolicies[name]
     const dice = random()
     if (dice < 0.4) {
       // Stretches of the key space, so that not everything overlaps everything.
@@ -103,7 +104,7 @@ function runConcurrently(store: SimulatedStore, random: () => number, names: Pol
       jobs.splice(Math.floor(random() * jobs.length), 1)[0].install()
     }
     const complaint = step % 5 === 0 ? store.complaint() : undefined
-    if (complaint !== undefined) throw new Error(`${policy.name}, step ${step}: ${complaint}`)
+    if (complaint !== undefined) throw new Error(`${name}, step ${step}: ${complaint}`)
   }
   for (const job of jobs) job.install()
   const last = smallPolicies[names[names.length - 1]]

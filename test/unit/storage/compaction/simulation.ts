@@ -101,7 +101,7 @@ export class SimulatedStore {
       if (job === undefined) return count
       job.install()
     }
-    throw new Error(`${policy.name} does not come to rest in ${choicesMax} choices`)
+    throw new Error(`the policy does not come to rest in ${choicesMax} choices`)
   }
 
   /** Runs a read of one row may meet: files of level 0, and levels. */
