@@ -141,15 +141,15 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a compaction drops what an open snapshot sees',
-    file: 'src/storage/job/retention-filter.ts',
-    find: 'if (cell.sequence <= this.sequenceKept) return true',
+    file: 'src/storage/job/cell-judge.ts',
+    find: 'if (cell.sequence <= this.scope.sequenceKept) return true',
     replace: '',
     tests: [],
     foundBy: 'views',
   },
   {
     name: 'a compaction goes on skipping in the next row',
-    file: 'src/storage/job/retention-filter.ts',
+    file: 'src/storage/job/cell-judge.ts',
     find: `    this.skippingColumn = false
     this.matcher.startRow()`,
     replace: '    this.matcher.startRow()',

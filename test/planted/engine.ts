@@ -350,9 +350,9 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'rows that may have expired are passed on as a whole',
-    file: 'src/storage/job/retention-filter.ts',
-    find: 'return this.ttlSeconds === Infinity',
-    replace: 'return true',
+    file: 'src/storage/job/cell-judge.ts',
+    find: 'this.chain === undefined && this.scope.options.ttlSeconds === Infinity',
+    replace: 'this.chain === undefined',
     tests: ['test/unit/table/reads/plain-rows.test.ts'],
   },
   {

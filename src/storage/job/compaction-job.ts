@@ -90,17 +90,11 @@ export function* runCompaction(
   }
 }
 
-/** The facts that a reader needs about its SSTable. */
-type TableFile = Pick<
-  CompactionInput,
-  'fileNumber' | 'fileBytes' | 'writtenAs' | 'sequenceAssigned' | 'fromBulkWriter'
->
-
 function openTable(
   fileSystem: FileSystem,
   codecs: Codecs,
   job: CompactionJob,
-  file: TableFile,
+  file: CompactionInput,
   counters: ReadCounters,
 ): SsTableReader {
   const path = fileSystem.join(job.directory, formatFileName('table', file.fileNumber))

@@ -10,26 +10,23 @@ import type { RetentionOptions } from '../scan/query.js'
 import type { WrittenBlocks } from '../sstable/blocks/written-blocks.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
 import type { DatabasePlace } from '../version/database-place.js'
-import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
+import type { FileMetadata } from '../version/file-metadata.js'
 import type { SsTableFormat } from './sstable-output.js'
 
-/** Writes a frozen memtable as one SSTable of level 0. Structured-cloneable. */
-export interface FlushJob extends DatabasePlace {
-  readonly kind: 'flush'
-  /** Number of the file to write, new in the directory; allocated by the main thread. */
-  readonly fileNumber: number
-  /** Numbers for value files, likewise; none if the family keeps all values in SSTables. */
+/** The common part of flushes and compactions. Structured-cloneable, as all parts of a job. */
+interface CommonJob extends DatabasePlace {
+  /**
+   * Numbers for value files, new in the directory; none if the family keeps all values in SSTables
+   * and the inputs use no value file.
+   */
   readonly valueFileNumbers: readonly number[]
   /**
    * A value file is finished after this many bytes; only the one with the last number may grow
    * beyond.
    */
   readonly valueFileBytesMax: number
-  readonly entries: FrozenEntries
   readonly format: SsTableFormat
   readonly retention: RetentionOptions
-  /** Nothing is dropped up to this sequence: open snapshots and scans of the memtable see it. */
-  readonly sequenceKept: number
   /**
    * Time of the job in milliseconds since the Unix epoch; cells that have expired by then are
    * dropped.
@@ -42,17 +39,28 @@ export interface FlushJob extends DatabasePlace {
   readonly nativeFree: boolean
 }
 
-/** One input of a compaction. */
-export interface CompactionInput {
+/** Writes a frozen memtable as one SSTable of level 0. */
+export interface FlushJob extends CommonJob {
+  readonly kind: 'flush'
+  /** Number of the file to write, new in the directory; allocated by the main thread. */
   readonly fileNumber: number
-  readonly fileBytes: number
-  readonly entryCount: number
-  readonly level: number
-  readonly writtenAs?: number | undefined
-  readonly sequenceAssigned?: number | undefined
-  readonly fromBulkWriter?: true | undefined
-  readonly valueFiles?: readonly ValueFileUse[] | undefined
+  readonly entries: FrozenEntries
+  /** Nothing is dropped up to this sequence: open snapshots and scans of the memtable see it. */
+  readonly sequenceKept: number
 }
+
+/** One input of a compaction. */
+export type CompactionInput = Pick<
+  FileMetadata,
+  | 'fileNumber'
+  | 'fileBytes'
+  | 'entryCount'
+  | 'level'
+  | 'writtenAs'
+  | 'sequenceAssigned'
+  | 'fromBulkWriter'
+  | 'valueFiles'
+>
 
 /** The facts about a file that a compaction needs to read it. */
 export function inputOf(file: FileMetadata): CompactionInput {
@@ -72,8 +80,8 @@ export interface RowSlice {
   readonly part: number
 }
 
-/** Merges SSTables of one store into new ones. Structured-cloneable. */
-export interface CompactionJob extends DatabasePlace {
+/** Merges SSTables of one store into new ones. */
+export interface CompactionJob extends CommonJob {
   readonly kind: 'compaction'
   /** Newest first. */
   readonly inputs: readonly CompactionInput[]
@@ -81,13 +89,6 @@ export interface CompactionJob extends DatabasePlace {
   readonly slice: RowSlice | undefined
   /** Numbers for outputs, ascending, new in the directory; allocated by the main thread. */
   readonly fileNumbers: readonly number[]
-  /**
-   * Numbers for value files; none if the family keeps all values in SSTables and the inputs use no
-   * value file.
-   */
-  readonly valueFileNumbers: readonly number[]
-  /** As in a flush. */
-  readonly valueFileBytesMax: number
   /** Value files whose values are copied, so that the outputs do not refer to these files. */
   readonly valueFilesRewritten: readonly number[]
   readonly outputLevel: number
@@ -98,11 +99,6 @@ export interface CompactionJob extends DatabasePlace {
    * than one.
    */
   readonly boundaries: readonly Buffer[]
-  readonly format: SsTableFormat
-  readonly retention: RetentionOptions
-  readonly now: number
-  /** As in a flush. */
-  readonly hooks: HookPlan | undefined
   /**
    * Whether the inputs are all files of the store with their rows, so that delete markers may be
    * dropped.
@@ -110,11 +106,8 @@ export interface CompactionJob extends DatabasePlace {
   readonly major: boolean
   /** Timestamp of the earliest put in the inputs, rounded down. */
   readonly earliestPutTimestamp: number
-  /** As in a flush. */
-  readonly segments: readonly SharedArrayBuffer[]
   /** Whether to read every output back and check every byte before the job ends. */
   readonly verify: boolean
-  readonly nativeFree: boolean
 }
 
 /** Numbers of all files that a job may write. */
