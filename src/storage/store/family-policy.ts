@@ -1,5 +1,5 @@
-/** The compaction policy of a family, derived from its settings. */
-import type { CompactionPolicy } from '../compaction/choice.js'
+/** The compaction policy of a family, derived from its settings, and the debt by that policy. */
+import type { CompactionDebt, CompactionPolicy, PolicyInput } from '../compaction/choice.js'
 import { choosePolicy } from '../compaction/choose-policy.js'
 import type { FamilySettings } from './family-settings.js'
 
@@ -22,4 +22,20 @@ function makePolicy(settings: FamilySettings): CompactionPolicy {
   // Rewriting a file to drop markers is useless if the family keeps markers.
   const keeps = policy === 'leveled' && keepsMarkers
   return choosePolicy(policy, keeps ? { ...options, tombstoneRatioMin: Infinity } : options)
+}
+
+interface KnownDebt {
+  readonly settings: FamilySettings
+  readonly debt: CompactionDebt
+}
+
+const debts = new WeakMap<PolicyInput['levels'], KnownDebt>()
+
+/** How far the compactions of a family lag: computed once for its files and settings. */
+export function debtOf(settings: FamilySettings, levels: PolicyInput['levels']): CompactionDebt {
+  const known = debts.get(levels)
+  if (known?.settings === settings) return known.debt
+  const debt = policyOf(settings).debt({ levels })
+  debts.set(levels, { settings, debt })
+  return debt
 }

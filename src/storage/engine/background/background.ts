@@ -6,6 +6,7 @@
  * users, and lets the policy of the store choose a compaction.
  */
 import type { JobResult } from '../../job/job.js'
+import { debtOf } from '../../store/family-policy.js'
 import type { Store } from '../../store/store.js'
 import type { CompactionOutcome } from './compaction-outcome.js'
 import type { CompactionRequest } from './compaction-requests.js'
@@ -14,8 +15,6 @@ import type { OpenedParts } from '../engine.js'
 import { FlushEdits } from './flush-edits.js'
 import { Flusher } from './flusher.js'
 import { JobHooks, type HookedJob } from './job-hooks.js'
-import { KnownDebts } from './known-debts.js'
-import { LogFloor } from './log-floor.js'
 import { JobRunner } from './job-runner.js'
 import { MemoryRelief } from './memory-relief.js'
 import { Scrubber } from './scrubber.js'
@@ -42,18 +41,15 @@ export class Background {
   readonly relief: MemoryRelief
   readonly scrubber: Scrubber
   private readonly parts: BackgroundParts
-  private readonly logFloor: LogFloor
-  private readonly debts: KnownDebts
+  private readonly flushEdits: FlushEdits
 
   constructor(parts: BackgroundParts) {
     const hooks = new JobHooks(parts)
     const runner = new JobRunner(parts)
-    const logFloor = new LogFloor(parts)
     this.parts = parts
     this.hooks = hooks
-    this.logFloor = logFloor
-    this.debts = new KnownDebts(parts)
-    this.flusher = new Flusher({ ...parts, hooks, runner }, new FlushEdits(parts, logFloor), {
+    this.flushEdits = new FlushEdits(parts)
+    this.flusher = new Flusher({ ...parts, hooks, runner }, this.flushEdits, {
       flushed: (store, result, hooked) => this.flushed(store, result, hooked),
       failed: (store, error) => this.flushFailed(store, error),
       jobsChanged: () => this.shareProcessors(),
@@ -139,7 +135,7 @@ export class Background {
     const { versions, reports } = this.parts
     try {
       this.relief.account()
-      this.logFloor.removeSegments()
+      this.flushEdits.removeSegments()
       versions.removeObsoleteFiles()
       reports.flushEnded(store, result)
       this.hooks.finish(store, hooked, { ...result, files: result.files.length })
@@ -179,8 +175,12 @@ export class Background {
    */
   private updatePressure(): void {
     const { compactor } = this
-    const { catalog, pacer } = this.parts
+    const { catalog, pacer, versions } = this.parts
     const counted = compactor.isEnabled && !compactor.isPaused ? catalog.stores.values() : []
-    pacer.update(Array.from(counted, (store) => this.debts.of(store)))
+    pacer.update(
+      Array.from(counted, ({ settings, storeId }) => {
+        return debtOf(settings, versions.current.store(storeId)?.levels ?? [[]])
+      }),
+    )
   }
 }

@@ -27,9 +27,12 @@ import {
   type CompactionRequest,
   type PendingRequest,
 } from './compaction-requests.js'
-import type { CompactionOutcome, CompactionWork } from './compaction-outcome.js'
+import {
+  CompactionTotals,
+  type CompactionOutcome,
+  type CompactionWork,
+} from './compaction-outcome.js'
 import { CompactionRun, type CompactionParts } from './compaction-run.js'
-import { CompactionTotals } from './compaction-totals.js'
 import type { OpenedParts } from '../engine.js'
 import type { JobHooks } from './job-hooks.js'
 import { RetryPauses } from './retry-pauses.js'
@@ -48,6 +51,8 @@ export class Compactor {
   readonly totals = new CompactionTotals()
   /** Whether policies of stores start background compactions. */
   isEnabled: boolean
+  /** Whether a user has paused all compactions. */
+  isPaused = false
   private readonly parts: CompactorParts
   private readonly hooks: JobHooks
   private readonly onCompacted: (store: Store, outcome: CompactionOutcome) => void
@@ -60,7 +65,6 @@ export class Compactor {
   private readonly pauses = new RetryPauses((store) => this.lookAt(store))
   private readonly watch: StoreWatch
   private readonly ticker = new Ticker(() => this.tick())
-  private paused = false
   /** Whether compactions rest for the sake of flushes. */
   private yields = false
   private stopped = false
@@ -93,10 +97,6 @@ export class Compactor {
     return [...this.runs.keys()]
   }
 
-  get isPaused(): boolean {
-    return this.paused
-  }
-
   /** Called when a store got a file. Starts a compaction if the policy of the store chooses one. */
   consider(store: Store): void {
     this.watch.noteFile(store)
@@ -127,7 +127,7 @@ export class Compactor {
    * Pauses all compactions, running jobs included, or lets them continue. Does not affect flushes.
    */
   pause(paused: boolean): void {
-    this.paused = paused
+    this.isPaused = paused
     this.holdRuns()
   }
 
@@ -142,7 +142,7 @@ export class Compactor {
   }
 
   private get isHeld(): boolean {
-    return this.paused || this.yields
+    return this.isPaused || this.yields
   }
 
   private holdRuns(): void {

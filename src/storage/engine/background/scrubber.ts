@@ -11,10 +11,7 @@ import type { CellarError } from '../../../base/errors.js'
 import { formatFileName } from '../../version/file-names.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
 import { forEachFile, valueFilesOf } from '../../version/version.js'
-import type { SsTableReaders } from '../../files/sstable-readers.js'
-import type { VersionSet } from '../../version/version-set.js'
-import type { ResolvedOptions } from '../options.js'
-import type { Reports } from '../reports.js'
+import type { OpenedParts } from '../engine.js'
 import { isDamage } from '../inspection/findings.js'
 import { Pace } from '../inspection/pace.js'
 
@@ -30,12 +27,7 @@ interface ScrubbedFile {
 }
 
 /** The parts of the engine that a scrub needs. */
-export interface ScrubberParts {
-  readonly options: ResolvedOptions
-  readonly versions: VersionSet
-  readonly readers: SsTableReaders
-  readonly reports: Reports
-}
+type ScrubberParts = Pick<OpenedParts, 'options' | 'readers' | 'reports' | 'versions'>
 
 /** See the file header. */
 export class Scrubber {

@@ -16,9 +16,7 @@ import { deferred } from '../../../base/deferred.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
 import type { Store } from '../../store/store.js'
 import type { StoreVersion, Version } from '../../version/version.js'
-import type { VersionSet } from '../../version/version-set.js'
-import type { Background } from '../background/background.js'
-import type { ReadPoints } from './read-points.js'
+import type { Engine } from '../engine.js'
 
 /** The families of one table, or of several. */
 export interface CapturedFamilies {
@@ -38,11 +36,7 @@ export interface CapturedTable {
 }
 
 /** The parts of an engine that a capture needs. */
-interface CaptureParts {
-  readonly background: Background
-  readonly readPoints: ReadPoints
-  readonly versions: VersionSet
-}
+type CaptureParts = Pick<Engine, 'background' | 'readPoints' | 'versions'>
 
 /** Captures the table as it is now; memtables are flushed first. */
 export async function captureFlushed(
