@@ -20,6 +20,7 @@ import { join } from 'node:path'
 import type { CellarError } from '../../base/errors.js'
 import { refusesLinks, systemCode } from './errors.js'
 import { parseOwner, readText, readTextOrThrow, type LockOwner } from './lock-owner.js'
+import { quietly } from './quietly.js'
 
 /** Name of the file that says who holds a directory. */
 export const lockFileName = 'LOCK'
@@ -243,11 +244,7 @@ function ownEntry(directory: string, id: string, text: string): LockEntry {
  * name.
  */
 function remove(path: string): void {
-  try {
-    nodeFs.unlinkSync(path)
-  } catch {
-    return
-  }
+  quietly(() => nodeFs.unlinkSync(path))
 }
 
 function pause(milliseconds: number): Promise<void> {

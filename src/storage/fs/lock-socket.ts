@@ -12,6 +12,7 @@
 import { unlinkSync } from 'node:fs'
 import type * as nodeNet from 'node:net'
 import { systemCode } from './errors.js'
+import { quietly } from './quietly.js'
 
 function net(): typeof nodeNet {
   return process.getBuiltinModule('node:net')
@@ -54,12 +55,9 @@ export class LockSocket {
   /** Stops listening and removes the file. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => this.server.close(() => resolve()))
-    try {
-      unlinkSync(this.path)
-    } catch {
-      // Most runtimes remove the file themselves. A file that stays refuses connections, and the
-      // next owner removes it.
-    }
+    // Most runtimes remove the file themselves. A file that stays refuses connections, and the
+    // next owner removes it.
+    quietly(() => unlinkSync(this.path))
   }
 }
 

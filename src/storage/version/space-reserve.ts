@@ -10,6 +10,7 @@
  * reserve.
  */
 import { systemRandomBytes } from '../../base/random-bytes.js'
+import { quietly } from '../fs/quietly.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { reserveName } from './file-names.js'
 
@@ -61,15 +62,14 @@ export class SpaceReserve {
     const steps = Math.ceil(manifestBytes / stepBytes)
     const wanted = reserveBytesMin + steps * stepBytes
     if (this.length >= wanted) return
-    try {
+    // After a failure the next call tries again.
+    quietly(() => {
       this.file ??= this.fileSystem.openSync(this.path, 'create')
       this.write(this.file, wanted)
       this.length = this.file.sizeSync()
       // Some file systems allocate space only when a sync writes the bytes to the disk.
       this.file.syncSync()
-    } catch {
-      // The next call of `restore` tries again.
-    }
+    })
   }
 
   /** Closes the file. Later calls of any method do nothing. */
@@ -78,11 +78,8 @@ export class SpaceReserve {
     const { file } = this
     this.file = undefined
     this.length = 0
-    try {
-      file?.closeSync()
-    } catch {
-      // The file holds no data that must be durable.
-    }
+    // The file holds no data that must be durable.
+    quietly(() => file?.closeSync())
   }
 
   /**
@@ -104,11 +101,10 @@ export class SpaceReserve {
   }
 
   private cut(file: File, length: number): void {
-    try {
+    // After a failure the file stays longer than needed.
+    quietly(() => {
       file.truncateSync(length)
       this.length = length
-    } catch {
-      // The file stays longer than needed.
-    }
+    })
   }
 }
