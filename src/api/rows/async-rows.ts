@@ -44,7 +44,7 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   /** The results of `callback` for each element. */
   map<U>(callback: ElementCallback<T, U>): AsyncRows<U> {
     checkCallback(callback, 'map')
-    return derived(this, async function* (rows) {
+    return new DerivedRows(this, async function* (rows) {
       let index = 0
       for await (const element of rows) yield callback(element, index++)
     })
@@ -53,7 +53,7 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   /** The elements for which `callback` returns a true value. */
   filter(callback: ElementCallback<T, unknown>): AsyncRows<T> {
     checkCallback(callback, 'filter')
-    return derived(this, async function* (rows) {
+    return new DerivedRows(this, async function* (rows) {
       let index = 0
       for await (const element of rows) if (await callback(element, index++)) yield element
     })
@@ -62,7 +62,7 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   /** The elements of the lists that `callback` returns for each element. */
   flatMap<U>(callback: ElementCallback<T, Iterable<U> | AsyncIterable<U>>): AsyncRows<U> {
     checkCallback(callback, 'flatMap')
-    return derived(this, async function* (rows) {
+    return new DerivedRows(this, async function* (rows) {
       let index = 0
       for await (const element of rows) yield* await callback(element, index++)
     })
@@ -71,7 +71,7 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   /** The first `count` elements; Infinity for all. Throws `ERR_INVALID_ARGUMENT`. */
   take(count: number): AsyncRows<T> {
     checkResultCount(count)
-    return derived(this, async function* (rows) {
+    return new DerivedRows(this, async function* (rows) {
       let left = count
       if (left === 0) await rows.return()
       else
@@ -85,13 +85,7 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   /** The elements after the first `count`. Throws `ERR_INVALID_ARGUMENT`. */
   drop(count: number): AsyncRows<T> {
     checkResultCount(count)
-    return derived(this, async function* (rows) {
-      let left = count
-      for await (const element of rows) {
-        if (left > 0) left--
-        else yield element
-      }
-    })
+    return this.filter((_, index) => index >= count)
   }
 
   /** Calls `callback` with each element. */
@@ -114,9 +108,7 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
    */
   async every(callback: ElementCallback<T, unknown>): Promise<boolean> {
     checkCallback(callback, 'every')
-    let index = 0
-    for await (const element of this) if (!(await callback(element, index++))) return false
-    return true
+    return !(await this.some(async (value, index) => !(await callback(value, index))))
   }
 
   /** The first element for which `callback` returns a true value; undefined if there is none. */
@@ -143,20 +135,21 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
 }
 
 /**
- * The elements of a generator. Ending it also closes its source, even if the generator never began.
+ * The elements that a generator makes of those of a source. Ending it also closes the source, even
+ * if the generator never began.
  */
-class DerivedRows<T> extends AsyncRows<T> {
-  readonly #source: AsyncRows<unknown>
-  readonly #elements: AsyncGenerator<T, void>
+class DerivedRows<T, U> extends AsyncRows<U> {
+  readonly #source: AsyncRows<T>
+  readonly #elements: AsyncGenerator<U, void>
 
-  constructor(source: AsyncRows<unknown>, elements: AsyncGenerator<T, void>) {
+  constructor(source: AsyncRows<T>, generate: (source: AsyncRows<T>) => AsyncGenerator<U, void>) {
     super()
     this.#source = source
-    this.#elements = elements
+    this.#elements = generate(source)
   }
 
-  next(): Promise<IteratorResult<T, undefined>> {
-    return this.#elements.next() as Promise<IteratorResult<T, undefined>>
+  next(): Promise<IteratorResult<U, undefined>> {
+    return this.#elements.next() as Promise<IteratorResult<U, undefined>>
   }
 
   async return(): Promise<IteratorReturnResult<undefined>> {
@@ -164,12 +157,4 @@ class DerivedRows<T> extends AsyncRows<T> {
     await this.#source.return()
     return { done: true, value: undefined }
   }
-}
-
-/** The elements that `generate` makes of those of `source`. */
-function derived<T, U>(
-  source: AsyncRows<T>,
-  generate: (source: AsyncRows<T>) => AsyncGenerator<U, void>,
-): AsyncRows<U> {
-  return new DerivedRows(source, generate(source))
 }

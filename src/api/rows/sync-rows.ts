@@ -43,7 +43,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /** The results of `callback` for each element. */
   map<U>(callback: SyncElementCallback<T, U>): SyncRows<U> {
     checkCallback(callback, 'map')
-    return derived(this, function* (rows) {
+    return new DerivedRows(this, function* (rows) {
       let index = 0
       for (const element of rows) yield callback(element, index++)
     })
@@ -52,7 +52,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /** The elements for which `callback` returns a true value. */
   filter(callback: SyncElementCallback<T, unknown>): SyncRows<T> {
     checkCallback(callback, 'filter')
-    return derived(this, function* (rows) {
+    return new DerivedRows(this, function* (rows) {
       let index = 0
       for (const element of rows) if (callback(element, index++)) yield element
     })
@@ -61,7 +61,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /** The elements of the lists that `callback` returns for each element. */
   flatMap<U>(callback: SyncElementCallback<T, Iterable<U>>): SyncRows<U> {
     checkCallback(callback, 'flatMap')
-    return derived(this, function* (rows) {
+    return new DerivedRows(this, function* (rows) {
       let index = 0
       for (const element of rows) yield* callback(element, index++)
     })
@@ -70,7 +70,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /** The first `count` elements; Infinity for all. Throws `ERR_INVALID_ARGUMENT`. */
   take(count: number): SyncRows<T> {
     checkResultCount(count)
-    return derived(this, function* (rows) {
+    return new DerivedRows(this, function* (rows) {
       let left = count
       if (left === 0) rows.return()
       else
@@ -84,13 +84,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /** The elements after the first `count`. Throws `ERR_INVALID_ARGUMENT`. */
   drop(count: number): SyncRows<T> {
     checkResultCount(count)
-    return derived(this, function* (rows) {
-      let left = count
-      for (const element of rows) {
-        if (left > 0) left--
-        else yield element
-      }
-    })
+    return this.filter((_, index) => index >= count)
   }
 
   /** Calls `callback` with each element. */
@@ -113,9 +107,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
    */
   every(callback: SyncElementCallback<T, unknown>): boolean {
     checkCallback(callback, 'every')
-    let index = 0
-    for (const element of this) if (!callback(element, index++)) return false
-    return true
+    return !this.some((value, index) => !callback(value, index))
   }
 
   /** The first element for which `callback` returns a true value; undefined if there is none. */
@@ -137,20 +129,21 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
 }
 
 /**
- * The elements of a generator. Ending it also closes its source, even if the generator never began.
+ * The elements that a generator makes of those of a source. Ending it also closes the source, even
+ * if the generator never began.
  */
-class DerivedRows<T> extends SyncRows<T> {
-  readonly #source: SyncRows<unknown>
-  readonly #elements: Generator<T, void>
+class DerivedRows<T, U> extends SyncRows<U> {
+  readonly #source: SyncRows<T>
+  readonly #elements: Generator<U, void>
 
-  constructor(source: SyncRows<unknown>, elements: Generator<T, void>) {
+  constructor(source: SyncRows<T>, generate: (source: SyncRows<T>) => Generator<U, void>) {
     super()
     this.#source = source
-    this.#elements = elements
+    this.#elements = generate(source)
   }
 
-  next(): IteratorResult<T, undefined> {
-    return this.#elements.next() as IteratorResult<T, undefined>
+  next(): IteratorResult<U, undefined> {
+    return this.#elements.next() as IteratorResult<U, undefined>
   }
 
   return(): IteratorReturnResult<undefined> {
@@ -158,12 +151,4 @@ class DerivedRows<T> extends SyncRows<T> {
     this.#source.return()
     return { done: true, value: undefined }
   }
-}
-
-/** The elements that `generate` makes of those of `source`. */
-function derived<T, U>(
-  source: SyncRows<T>,
-  generate: (source: SyncRows<T>) => Generator<U, void>,
-): SyncRows<U> {
-  return new DerivedRows(source, generate(source))
 }
