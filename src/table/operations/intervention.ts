@@ -1,7 +1,10 @@
-/** The observers' part in the middle of an operation. */
+/** The observers' part in the middle of an operation, and at the end of every mutation. */
 import type { CheckAction, Delete, Put, RowOperation } from '../../api/mutations.js'
 import type { RowList } from '../../checks/operations.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { ChooseVersion } from './deletes.js'
+import type { MutationWriter } from './mutation-writer.js'
+import type { PlainOperations } from './plain-operations.js'
 
 /** A put or delete that is added to the mutation of another row. */
 export type RowAddition = { readonly put: Put } | { readonly delete: Delete }
@@ -21,4 +24,15 @@ export interface Intervention {
   readonly rows?: readonly RowList[] | undefined
   /** Returns a chooser for the timestamps of version deletes; undefined: no observer chooses. */
   chooserOf?(deletion: RowOperation<Delete>): ChooseVersion | undefined
+}
+
+/** Takes part in every mutation of a table, when its cells are encoded and none is applied. */
+export interface WriteHook {
+  /** Whether {@link complete} has to be called. */
+  readonly isActive: boolean
+  /**
+   * Adds rows of other tables to the mutation that `writer` holds. Returns the writer that holds
+   * the mutation then. May throw `BlockMissing`; nothing was applied.
+   */
+  complete(operations: PlainOperations, writer: MutationWriter, mode: ReadMode): MutationWriter
 }

@@ -27,7 +27,6 @@ import { MutationWriter } from './mutation-writer.js'
 /** The kinds of operations that a mutation of a row has. */
 export type SingleKind = keyof api.MutationForms
 
-/** The kind of a mutation. */
 function kindOf(mutation: api.Mutation): SingleKind {
   checkMutation(mutation)
   if (mutation.put !== undefined) return 'put'
@@ -37,7 +36,6 @@ function kindOf(mutation: api.Mutation): SingleKind {
   throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)
 }
 
-/** Encodes mutations of one row at a time; see the file header. */
 export class MutationEncoder {
   /** The row whose mutations are encoded. */
   readonly row = new RowKey()

@@ -7,6 +7,7 @@
  * Several mutations can be applied together as a group: `beginGroup`, then for each mutation
  * `beginMember`, `add…` and `endMember` or `dropMember`. Each mutation has its own sequence.
  */
+import { noSuchFamily } from '../../api/names.js'
 import { isText, loneSurrogate } from '../../base/arguments.js'
 import {
   checkSlop,
@@ -18,6 +19,7 @@ import {
 import { assert } from '../../base/assert.js'
 import { isFamilyMarker } from '../../storage/cell/cell-key.js'
 import { CellType, type CellTypeCode } from '../../storage/cell/cell-type.js'
+import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import { cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'
 import {
   checkTimestamp,
@@ -32,9 +34,67 @@ import type { ServerClock } from '../../storage/engine/write/server-clock.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
 import type { Durability } from '../../storage/wal/log-options.js'
 import type { CollectedRow } from '../../storage/scan/collected-row.js'
-import { PutColumns } from '../arguments/put-columns.js'
 import type { RowKey } from '../arguments/row-key.js'
 import type { BytesLike, ColumnName, Put, RowOperation } from '../../api/index.js'
+
+/** A column of a table. */
+interface TableColumn {
+  readonly family: FamilyState
+  /** The qualifier as encoded in keys. */
+  readonly escapedQualifier: Buffer
+}
+
+interface KnownColumn extends TableColumn {
+  readonly name: string
+}
+
+/** Maximum number of remembered columns per put. */
+const placesMax = 64
+
+/**
+ * Finds the columns that puts name, of one table at a time.
+ *
+ * The puts of a program name few columns, mostly the same in the same order. So each name is first
+ * compared with the name at the same index of the previous put, at the cost of one comparison of
+ * strings.
+ */
+class PutColumns {
+  private table: TableState | undefined = undefined
+  private known: KnownColumn[] = []
+
+  /** Sets the table; forgets the columns of another one. */
+  use(table: TableState): void {
+    if (this.table === table) return
+    this.table = table
+    this.known = []
+  }
+
+  /**
+   * The column with that name, at index `place` of its put; `ERR_INVALID_ARGUMENT`,
+   * `ERR_NO_SUCH_COLUMN_FAMILY`. REQUIRES a table.
+   */
+  find(name: ColumnName, place: number): TableColumn {
+    if (place < this.known.length) {
+      const known = this.known[place]
+      if (known.name === name) return known
+    }
+    const parsed = parseSingleColumn(name)
+    const family = this.family(parsed.family)
+    const { escapedQualifier } = parsed
+    if (typeof name === 'string' && place <= this.known.length && place < placesMax) {
+      this.known[place] = { name, family, escapedQualifier }
+    }
+    return { family, escapedQualifier }
+  }
+
+  /** Finds a family or throws `ERR_NO_SUCH_COLUMN_FAMILY`. REQUIRES a table. */
+  family(name: string): FamilyState {
+    const { familyByName, name: tableName, familyNames } = this.table!
+    const family = familyByName.get(name)
+    if (family === undefined) throw noSuchFamily(name, tableName, familyNames)
+    return family
+  }
+}
 
 export class MutationWriter implements PutTarget {
   readonly writes: WritePath

@@ -23,14 +23,12 @@ import { applyAtomic } from './atomic.js'
 import { ConditionReader } from './condition-reader.js'
 import { checkForm } from '../../checks/forms.js'
 import { parseDurability } from '../../api/durability.js'
-import type { Intervention, RowAddition } from './intervention.js'
+import type { Intervention, RowAddition, WriteHook } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
 import { MutationEncoder, type SingleKind } from './mutation-encoder.js'
 import type { MutationWriter } from './mutation-writer.js'
-import type { WriteHook } from './write-hook.js'
 import type { Applied, MutationKind, TableOperations, Given, Value } from './table-operations.js'
 
-/** The operations of one table; see the file header. */
 export class PlainOperations extends TableReads implements TableOperations {
   private readonly encoder: MutationEncoder
   private readonly writer: MutationWriter

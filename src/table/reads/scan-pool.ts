@@ -8,7 +8,7 @@
 import { assert } from '../../base/assert.js'
 import { Moment, type Clock } from '../../base/clock.js'
 import { checksInvariants } from '../../base/invariants.js'
-import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
+import type { FamilyState } from '../../storage/engine/catalog/catalog.js'
 import { RowCollector } from '../../storage/scan/row-collector.js'
 import { RowScanner } from '../../storage/scan/row-scanner.js'
 import { StoreReader } from '../../storage/store/store-reader.js'
@@ -27,7 +27,6 @@ export class ScanParts {
     this.moment = new Moment(clock)
   }
 
-  /** The reader of a family. */
   reader(family: FamilyState): StoreReader {
     return (this.readers[family.index] ??= new StoreReader(family.store, family.index))
   }
@@ -42,13 +41,11 @@ export class ScanParts {
 
 /** The idle parts of a table state. */
 export class ScanPool {
-  readonly table: TableState
   private readonly clock: Clock
   private readonly free: ScanParts[] = []
   private kept: object | undefined = undefined
 
-  constructor(table: TableState, clock: Clock) {
-    this.table = table
+  constructor(clock: Clock) {
     this.clock = clock
   }
 

@@ -109,7 +109,7 @@ export class ScanSession implements MemtableUser {
     readPoint: number,
     mayBlock: boolean,
     time?: number,
-    pool = new ScanPool(table, tableParts.clock),
+    pool = new ScanPool(tableParts.clock),
   ) {
     const { read, limit, batch, bytesMax, needCursorResult } = plan
     this.mode = { mayBlock, cacheBlocks: read.cacheBlocks }
@@ -223,7 +223,6 @@ export class ScanSession implements MemtableUser {
     return first
   }
 
-  /** The next result if it is ready. */
   nextReady(): Result | undefined {
     const { ready, position, start } = this
     if (position === ready.count) return undefined

@@ -35,7 +35,6 @@ import { readPointOf, readTimeOf } from './snapshot.js'
 /** Reads the row of an escaped key. May throw `BlockMissing`. */
 export type RowGetter = (key: ByteRange) => Result
 
-/** Reads of one table; see the file header. */
 export class TableReads {
   readonly parts: TableParts
   readonly name: string
@@ -53,7 +52,7 @@ export class TableReads {
     this.current = table
     this.rowReads = new RowReads(table, parts.clock)
     this.plans = new ReadPlans(table)
-    this.scans = new ScanPool(table, parts.clock)
+    this.scans = new ScanPool(parts.clock)
   }
 
   /**
@@ -137,7 +136,6 @@ export class TableReads {
     return this.get(get, mode, true).exists!
   }
 
-  /** Opens a scan. */
   openScan(scan: Scan, mayBlock: boolean): ScanSession {
     const table = this.state()
     const { plan, readPoint, readTime } = readArguments(() => ({
@@ -185,7 +183,7 @@ export class TableReads {
     this.current = table
     this.rowReads = new RowReads(table, this.parts.clock)
     this.plans = new ReadPlans(table)
-    this.scans = new ScanPool(table, this.parts.clock)
+    this.scans = new ScanPool(this.parts.clock)
     this.rawPlans = new WeakMap()
     return table
   }
