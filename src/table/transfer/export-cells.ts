@@ -4,12 +4,11 @@
  * Checks are those of the decoder: chunks, their order and their checksums. Any deviation is
  * `ERR_CORRUPTION` with the offset of the chunk.
  */
-import { readVarint, varintLength } from '../../base/varint.js'
 import type { TableDescription } from '../../api/index.js'
 import { cellTypeName, type CellTypeName } from '../../storage/cell/cell-type.js'
 import { CellView } from '../../storage/cell/cell-view.js'
 import type { Codecs } from '../../storage/codec/codec.js'
-import { ChunkDecoder, ChunkKind, type Chunk } from './export-format.js'
+import { ChunkDecoder, ChunkKind } from './export-format.js'
 
 /** A cell of an export. */
 export interface ExportedCell {
@@ -42,6 +41,7 @@ export async function* exportedChunks(
   codecs: Codecs,
 ): AsyncGenerator<ExportedChunk, void> {
   const decoder = new ChunkDecoder(codecs, 'the export')
+  const view = new CellView()
   let families: readonly string[] = []
   for await (const piece of source) {
     decoder.add(piece)
@@ -54,9 +54,15 @@ export async function* exportedChunks(
         families = head.families
         yield { families, table: head.table, visit: () => undefined }
       } else if (chunk.kind === ChunkKind.cells) {
-        const { length } = families
+        const { memory } = chunk
         const cells = chunk
-        yield { families, table: undefined, visit: (take) => visit(cells, length, decoder, take) }
+        const visit: ExportedChunk['visit'] = (take) => {
+          decoder.forEachCell(cells, families.length, (family, keyStart, keyEnd, valueEnd) => {
+            view.setCell(memory.buffer, keyStart, keyEnd, valueEnd)
+            take(family, view)
+          })
+        }
+        yield { families, table: undefined, visit }
       }
     }
   }
@@ -86,33 +92,5 @@ export async function* exportedCells(
       })
     })
     yield cells
-  }
-}
-
-/** Sections of a family: [varint family][u32 length], and in them cells with their lengths. */
-function visit(
-  { payload, memory: { buffer }, offset }: Chunk,
-  families: number,
-  decoder: ChunkDecoder,
-  take: (family: number, cell: CellView) => void,
-): void {
-  const view = new CellView()
-  let at = 0
-  while (at < payload.length) {
-    const family = readVarint(buffer, at, payload.length)
-    at += varintLength(Math.max(0, family)) + 4
-    const end = at + buffer.readUInt32LE(at - 4)
-    if (family < 0 || family >= families || end > payload.length) {
-      throw decoder.damaged('cells that fill the chunk', `something else at ${at}`, offset)
-    }
-    while (at < end) {
-      const keyBytes = readVarint(buffer, at, end)
-      at += varintLength(keyBytes)
-      const valueBytes = readVarint(buffer, at, end)
-      at += varintLength(valueBytes)
-      view.setCell(buffer, at, at + keyBytes, at + keyBytes + valueBytes)
-      at += keyBytes + valueBytes
-      take(family, view)
-    }
   }
 }

@@ -6,6 +6,7 @@
  * chunk. Lengths are compared with limits before memory is allocated for them.
  */
 import { CellarError, corruption, ErrorCode, hasCode } from '../../base/errors.js'
+import { readVarint, varintLength } from '../../base/varint.js'
 import {
   checksumLength,
   placeSeed,
@@ -35,6 +36,9 @@ export interface Chunk {
   /** Offset of the chunk in the stream. */
   readonly offset: number
 }
+
+/** Gets a cell of a chunk by the position of its family and its place in the memory. */
+export type TakeCell = (family: number, keyStart: number, keyEnd: number, valueEnd: number) => void
 
 /** Encodes chunks; keeps the offset in the stream. */
 export class ChunkEncoder {
@@ -112,6 +116,40 @@ export class ChunkDecoder {
     this.consume(chunk.length)
     const payload = memory.buffer.subarray(0, payloadBytes)
     return { kind: chunk[8], payload, memory, offset }
+  }
+
+  /**
+   * Calls `take` with each cell of a chunk: sections [varint family][u32 length], and in them cells
+   * after the lengths of their keys and values. The lengths are checked, and nothing else.
+   */
+  forEachCell(
+    { payload, memory: { buffer }, offset }: Chunk,
+    families: number,
+    take: TakeCell,
+  ): void {
+    const { length } = payload
+    const unfilled = (at: number): CellarError =>
+      this.damaged('cells that fill the chunk', `something else at ${at}`, offset)
+    let at = 0
+    while (at < length) {
+      const family = readVarint(buffer, at, length)
+      const start = at + varintLength(Math.max(0, family)) + 4
+      if (family < 0 || family >= families || start > length) throw unfilled(at)
+      const end = start + buffer.readUInt32LE(start - 4)
+      if (end > length) throw unfilled(start)
+      at = start
+      while (at < end) {
+        const keyBytes = readVarint(buffer, at, end)
+        const valueLengthAt = at + varintLength(Math.max(0, keyBytes))
+        const valueBytes = keyBytes < 0 ? -1 : readVarint(buffer, valueLengthAt, end)
+        const keyStart = valueLengthAt + varintLength(Math.max(0, valueBytes))
+        const keyEnd = keyStart + keyBytes
+        const valueEnd = keyEnd + valueBytes
+        if (valueBytes < 0 || valueEnd > end) throw unfilled(at)
+        take(family, keyStart, keyEnd, valueEnd)
+        at = valueEnd
+      }
+    }
   }
 
   /** Throws unless all bytes were consumed. */

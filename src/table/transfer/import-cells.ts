@@ -8,7 +8,6 @@
  * The memory is one key per family.
  */
 import { commonPrefixLength, compareBytes } from '../../base/bytes.js'
-import { readVarint, varintLength } from '../../base/varint.js'
 import { isWellFormedKey, rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
 import { CellView } from '../../storage/cell/cell-view.js'
 import { findCellFault } from '../../storage/job/cell-check.js'
@@ -23,7 +22,6 @@ class LastKey {
   end = 0
 }
 
-/** Decodes and checks cells; see the file header. */
 export class ImportCells {
   rows = 0
   cells = 0
@@ -44,35 +42,10 @@ export class ImportCells {
 
   /** Decodes a chunk of cells. */
   take(chunk: Chunk): void {
-    const { payload, memory } = chunk
-    const end = payload.length
-    let at = 0
-    while (at < end) {
-      const family = readVarint(memory.buffer, at, end)
-      const start = at + varintLength(Math.max(0, family)) + 4
-      if (family < 0 || family >= this.lastKeys.length || start > end)
-        throw this.unfilled(chunk, at)
-      at = start + memory.buffer.readUInt32LE(start - 4)
-      if (at > end) throw this.unfilled(chunk, start)
-      this.takeSection(chunk, family, start, at)
-    }
-    for (const lastKey of this.lastKeys) if (lastKey.memory === memory) keep(lastKey)
-  }
-
-  private takeSection(chunk: Chunk, family: number, start: number, end: number): void {
-    const { buffer } = chunk.memory
-    let at = start
-    while (at < end) {
-      const keyBytes = readVarint(buffer, at, end)
-      const valueLengthAt = at + varintLength(Math.max(0, keyBytes))
-      const valueBytes = keyBytes < 0 ? -1 : readVarint(buffer, valueLengthAt, end)
-      const keyStart = valueLengthAt + varintLength(Math.max(0, valueBytes))
-      const keyEnd = keyStart + keyBytes
-      const valueEnd = keyEnd + valueBytes
-      if (valueBytes < 0 || valueEnd > end) throw this.unfilled(chunk, at)
+    this.decoder.forEachCell(chunk, this.lastKeys.length, (family, keyStart, keyEnd, valueEnd) => {
       this.takeCell(chunk, family, keyStart, keyEnd, valueEnd)
-      at = valueEnd
-    }
+    })
+    for (const lastKey of this.lastKeys) if (lastKey.memory === chunk.memory) keep(lastKey)
   }
 
   private takeCell(
@@ -121,11 +94,6 @@ export class ImportCells {
     const order = compareBytes(last, start, rowEndOf(last, start, end), buffer, keyStart, rowEnd)
     if (order !== 0) return order < 0 ? false : undefined
     return family > lastFamily ? true : undefined
-  }
-
-  private unfilled(chunk: Chunk, at: number): Error {
-    const found = `something else at ${at}`
-    return this.decoder.damaged('cells that fill the chunk', found, chunk.offset)
   }
 }
 
