@@ -26,7 +26,6 @@ const noteRecord = record('the note of a backup', fields)
 /** The last backup of a database. */
 export interface LastBackup extends RecordOf<typeof fields> {}
 
-/** The note of one open database; see the file header. */
 export class BackupNote {
   private readonly fileSystem: FileSystem
   private readonly directory: string

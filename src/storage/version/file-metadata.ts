@@ -91,7 +91,8 @@ const storeFileRecord = record('an added file', { storeId: count(1), ...fileFiel
 export const storeFileField: RecordField<StoreFile> = {
   read(value, name) {
     const { storeId, ...file } = storeFileRecord.read(value, name)
-    checkFileMetadata(file)
+    const wrong = findContradiction(file)
+    if (wrong !== undefined) throw new InvariantError(`file ${file.fileNumber}: ${wrong}`)
     return { storeId, file }
   },
   write: ({ storeId, file }) => storeFileRecord.write({ storeId, ...file }),
@@ -99,11 +100,6 @@ export const storeFileField: RecordField<StoreFile> = {
 
 /** Deepest level that a file may have (inclusive). */
 export const levelMax = 31
-
-function checkFileMetadata(file: FileMetadata): void {
-  const wrong = findContradiction(file)
-  if (wrong !== undefined) throw new InvariantError(`file ${file.fileNumber}: ${wrong}`)
-}
 
 function findContradiction(file: FileMetadata): string | undefined {
   if (file.level > levelMax) return `level ${file.level} is deeper than ${levelMax}`

@@ -10,6 +10,7 @@ import { assert } from '../../base/assert.js'
 import { temporarySuffix } from '../fs/whole-file.js'
 import { fileOfFailedSync } from '../record/failed-sync.js'
 import { parseSegmentName, segmentName } from '../wal/segment-name.js'
+import { forEachFile, valueFilesOf, type VersionState } from './version.js'
 
 /**
  * Kinds of files of a database. `temporary` is a file that is being written under a `.tmp` name.
@@ -55,6 +56,41 @@ export function parseFileName(name: string): FileName | undefined {
   const canonical = formatFileName(kind, fileNumber) + (temporary ? temporarySuffix : '')
   if (name !== canonical) return undefined
   return { kind: temporary ? 'temporary' : kind, fileNumber }
+}
+
+/** Highest number of the files of a kind among some names; 0 if there is none. */
+export function highestNumber(kind: FileKind, names: readonly string[]): number {
+  return names.map(parseFileName).reduce((highest, file) => {
+    return file?.kind === kind ? Math.max(highest, file.fileNumber) : highest
+  }, 0)
+}
+
+/** An SSTable or value file that a state names. */
+export interface DataFile {
+  readonly kind: 'table' | 'values'
+  readonly name: string
+  /** Length as the manifest says. */
+  readonly bytes: number
+}
+
+/** The SSTables and value files that a state names. */
+export function dataFilesOf(state: VersionState): DataFile[] {
+  const files: DataFile[] = []
+  const add = (kind: DataFile['kind'], fileNumber: number, bytes: number): void => {
+    files.push({ kind, name: formatFileName(kind, fileNumber), bytes })
+  }
+  forEachFile(state, ({ fileNumber, fileBytes }) => add('table', fileNumber, fileBytes))
+  for (const [fileNumber, bytes] of valueFilesOf(state)) add('values', fileNumber, bytes)
+  return files
+}
+
+/** The SSTables and value files among some names that a state does not name. */
+export function unknownFilesOf(state: VersionState, names: readonly string[]): string[] {
+  const known = new Set(dataFilesOf(state).map(({ name }) => name))
+  return names.filter((name) => {
+    const kind = parseFileName(name)?.kind
+    return (kind === 'table' || kind === 'values') && !known.has(name)
+  })
 }
 
 /** Whether a name is that of a statement about a log segment or manifest (failed-sync.ts). */

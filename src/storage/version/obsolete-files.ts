@@ -83,7 +83,6 @@ export interface ObsoleteFile {
   readonly fileNumber: number
 }
 
-/** Tracks dropped files; see the file header. */
 export class ObsoleteFiles {
   /**
    * Number of the version that added the file, for every file that is visible or waits for removal.

@@ -18,14 +18,17 @@ import {
 import { fileOfFailedSync } from '../record/failed-sync.js'
 import type { CutTail } from '../record/record-scan.js'
 import {
+  dataFilesOf,
   formatFileName,
+  highestNumber,
   isFailedSyncName,
   isIgnoredName,
   parseFileName,
+  unknownFilesOf,
   type FileName,
 } from './file-names.js'
 import { readManifestSync, type ManifestContent } from './manifest.js'
-import { emptyState, forEachFile, valueFilesOf, type VersionState } from './version.js'
+import { emptyState, type VersionState } from './version.js'
 
 /** A file of the directory with one of our names. */
 interface OwnFile extends FileName {
@@ -97,10 +100,7 @@ export function readDirectorySync(
   }
   const names = fileSystem.listSync(directory)
   const own = findOwnFiles(names)
-  const manifestNumber = own.reduce(
-    (highest, file) => (file.kind === 'manifest' ? Math.max(highest, file.fileNumber) : highest),
-    0,
-  )
+  const manifestNumber = highestNumber('manifest', names)
   let state = emptyState
   let content: ManifestContent | undefined
   let closed: ClosedSegment | undefined
@@ -136,7 +136,7 @@ export function readDirectorySync(
     tornTail: content?.tornTail,
     closed,
     leftovers: findLeftovers(names, own, manifestNumber),
-    unknownFiles: findUnknownFiles(own, state),
+    unknownFiles: unknownFilesOf(state, names),
   }
 }
 
@@ -178,13 +178,9 @@ function checkCreatable(
 }
 
 function checkFilesSync(fileSystem: FileSystem, directory: string, state: VersionState): void {
-  forEachFile(state, ({ fileNumber, fileBytes }) => {
-    const path = fileSystem.join(directory, formatFileName('table', fileNumber))
-    checkFileSync(fileSystem, path, fileBytes, 'SSTable')
-  })
-  for (const [fileNumber, fileBytes] of valueFilesOf(state)) {
-    const path = fileSystem.join(directory, formatFileName('values', fileNumber))
-    checkFileSync(fileSystem, path, fileBytes, 'value file')
+  for (const { kind, name, bytes } of dataFilesOf(state)) {
+    const what = kind === 'table' ? 'SSTable' : 'value file'
+    checkFileSync(fileSystem, fileSystem.join(directory, name), bytes, what)
   }
 }
 
@@ -234,13 +230,4 @@ function findLeftovers(
   }
   const statements = names.filter((name) => isClosingName(name) || isOfManifest(name))
   return [...leftovers.map((file) => file.name), ...statements]
-}
-
-function findUnknownFiles(own: readonly OwnFile[], state: VersionState): string[] {
-  const values = valueFilesOf(state)
-  const tables = new Set<number>()
-  forEachFile(state, ({ fileNumber }) => tables.add(fileNumber))
-  const isUnknown = ({ kind, fileNumber }: OwnFile): boolean =>
-    (kind === 'table' && !tables.has(fileNumber)) || (kind === 'values' && !values.has(fileNumber))
-  return own.filter(isUnknown).map((file) => file.name)
 }

@@ -23,7 +23,6 @@ const stepBytes = 64 * 1024
  */
 export const changeBytes = 32 * 1024
 
-/** The space reserve; see the file header. */
 export class SpaceReserve {
   private readonly fileSystem: FileSystem
   private readonly path: string

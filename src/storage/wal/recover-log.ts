@@ -156,7 +156,7 @@ export function replayLog(inspected: InspectedLog, onMutation: OnMutation): Reco
 }
 
 /** Scans a segment. `visitorOf` gives the receiver of the mutations in the frame at an offset. */
-function scanSegment(
+export function scanSegment(
   { fileSystem, directory, databaseId }: InspectLogOptions,
   fileNumber: number,
   visitorOf: (path: string, offset: number) => OnMutation,

@@ -19,7 +19,12 @@ import type { FileSystem } from '../../fs/types.js'
 import { readWholeFileSync } from '../../fs/whole-file.js'
 import { backupNoteName } from '../../version/backup-note.js'
 import { closingStatementName } from '../../version/closing-statement.js'
-import { isFailedSyncName, parseFileName, type FileKind } from '../../version/file-names.js'
+import {
+  formatFileName,
+  highestNumber,
+  isFailedSyncName,
+  parseFileName,
+} from '../../version/file-names.js'
 import { inspectDirectorySync } from '../../version/open-directory.js'
 
 /**
@@ -73,21 +78,14 @@ function captureSync(fileSystem: FileSystem, directory: string): Map<string, Con
 }
 
 function newestManifest(fileSystem: FileSystem, directory: string): string | undefined {
-  if (fileSystem.statSync(directory)?.kind === 'file') return undefined
-  if (fileSystem.statSync(directory) === undefined) return undefined
+  const kind = fileSystem.statSync(directory)?.kind
+  if (kind === undefined || kind === 'file') return undefined
   return newestOf('manifest', fileSystem.listSync(directory))
 }
 
-function newestOf(kind: FileKind, names: readonly string[]): string | undefined {
-  let newest: string | undefined
-  let highest = 0
-  for (const name of names) {
-    const parsed = parseFileName(name)
-    if (parsed?.kind !== kind || parsed.fileNumber <= highest) continue
-    newest = name
-    highest = parsed.fileNumber
-  }
-  return newest
+function newestOf(kind: 'manifest' | 'log', names: readonly string[]): string | undefined {
+  const fileNumber = highestNumber(kind, names)
+  return fileNumber === 0 ? undefined : formatFileName(kind, fileNumber)
 }
 
 function captureFiles(

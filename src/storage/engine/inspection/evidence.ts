@@ -6,14 +6,13 @@ import { CellarError, ErrorCode } from '../../../base/errors.js'
 import type { FileSystem } from '../../fs/types.js'
 import { fileHeaderBytes, decodeFileHeader } from '../../record/file-header.js'
 import { readWholeFileSync } from '../../fs/whole-file.js'
-import { formatFileName, parseFileName } from '../../version/file-names.js'
+import { highestNumber, parseFileName, unknownFilesOf } from '../../version/file-names.js'
 import { readDirectorySync, type DirectoryContent } from '../../version/open-directory.js'
 import { closingStatementName, readClosingStatementSync } from '../../version/closing-statement.js'
-import { emptyState, forEachFile, valueFilesOf, type VersionState } from '../../version/version.js'
+import { emptyState, type VersionState } from '../../version/version.js'
 import { judgeLog, sequenceFlushedOf } from '../open/recovery.js'
-import { forEachMutation } from '../../wal/recover-log.js'
-import type { InspectedLog } from '../../wal/recover-log.js'
-import { scanRecordsSync } from '../../record/record-scan.js'
+import { scanSegment, type InspectedLog } from '../../wal/recover-log.js'
+import type { CutTail } from '../../record/record-scan.js'
 import { problemOf, type Problem } from './findings.js'
 import { readManifestRemainsSync, type ManifestRemains } from './manifest-remains.js'
 
@@ -57,20 +56,16 @@ export function readEvidence(view: FileSystem, directory: string): Evidence {
     content?.databaseId ?? remains?.databaseId ?? identityFromOthers(view, directory)
   const log = content === undefined ? undefined : readLog(view, directory, content, problems)
   if (log?.tornTail !== undefined) remarks.push(cutRemark(log.tornTail))
-  const known = namesOf(state)
-  const own = view.listSync(directory).map((name) => ({ name, parsed: parseFileName(name) }))
-  const unknownFiles = own
-    .filter(({ name, parsed }) => {
-      return (parsed?.kind === 'table' || parsed?.kind === 'values') && !known.has(name)
-    })
-    .map(({ name }) => name)
+  const names = view.listSync(directory)
+  const unknownFiles = unknownFilesOf(state, names)
   if (unknownFiles.length > 0) {
     remarks.push(`files that the manifest does not name: ${unknownFiles.sort().join(', ')}`)
   }
-  const segments = own
-    .flatMap(({ parsed }) => (parsed?.kind === 'log' ? [parsed.fileNumber] : []))
+  const segments = names
+    .map(parseFileName)
+    .flatMap((file) => (file?.kind === 'log' ? [file.fileNumber] : []))
     .sort((a, b) => a - b)
-  const mutations = log === undefined ? 0 : countMutations(view, log)
+  const mutations = log === undefined ? 0 : countMutations(log)
   const logged = log?.kept.at(-1)?.scan.lastSequence ?? 0
   const lastSequence = Math.max(state.lastSequence, logged)
   return {
@@ -102,10 +97,7 @@ function readRemains(
   directory: string,
   problems: Problem[],
 ): ManifestRemains | undefined {
-  const newest = view
-    .listSync(directory)
-    .map(parseFileName)
-    .reduce((top, file) => (file?.kind === 'manifest' ? Math.max(top, file.fileNumber) : top), 0)
+  const newest = highestNumber('manifest', view.listSync(directory))
   if (newest === 0) return undefined
   return attempt(problems, directory, 'manifest', () => {
     return readManifestRemainsSync(view, directory, newest)
@@ -142,30 +134,12 @@ function identityFromOthers(view: FileSystem, directory: string): Buffer | undef
   return undefined
 }
 
-function namesOf(state: VersionState): Set<string> {
-  const names = new Set<string>()
-  forEachFile(state, ({ fileNumber }) => names.add(formatFileName('table', fileNumber)))
-  for (const number of valueFilesOf(state).keys()) names.add(formatFileName('values', number))
-  return names
-}
-
-function countMutations(view: FileSystem, { kept }: InspectedLog): number {
+function countMutations({ options, kept }: InspectedLog): number {
   let mutations = 0
-  for (const { path, fileNumber } of kept) {
-    const expected = { kind: 'log' as const, fileNumber }
-    scanRecordsSync(view, path, expected, (payload, start, end, sequence, offset) => {
-      forEachMutation(path, offset, payload, start, end, sequence, () => mutations++)
-    })
-  }
+  for (const { fileNumber } of kept) scanSegment(options, fileNumber, () => () => mutations++)
   return mutations
 }
 
-function cutRemark(cut: {
-  file: string
-  offset: number
-  bytesLost: number
-  found: string
-}): string {
-  const { file, offset, bytesLost, found } = cut
+function cutRemark({ file, offset, bytesLost, found }: CutTail): string {
   return `${file} has a torn tail at ${offset}, which an open cuts: ${bytesLost} bytes, ${found}`
 }

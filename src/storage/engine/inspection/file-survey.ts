@@ -123,4 +123,4 @@ export class SurveyedFiles {
 }
 
 /** Values take at least this many bytes in a value file, as steps of the pace. */
-const valueBytesGuess = 4096
+export const valueBytesGuess = 4096

@@ -63,28 +63,18 @@ function possiblePart(state: VersionState, edit: ManifestEdit): ManifestEdit {
     state.stores.has(storeId) || created.has(storeId)
   const files = new Set<number>()
   forEachFile(state, ({ fileNumber }) => files.add(fileNumber))
-  const removed = edit.filesRemoved?.filter(({ fileNumber }) => files.has(fileNumber))
-  for (const { fileNumber } of removed ?? []) files.delete(fileNumber)
-  const rest = { ...edit, snapshot: undefined }
+  const filesRemoved = edit.filesRemoved?.filter(({ fileNumber }) => files.has(fileNumber))
+  for (const { fileNumber } of filesRemoved ?? []) files.delete(fileNumber)
   return {
-    ...rest,
-    ...(removed !== undefined && { filesRemoved: removed }),
-    ...(edit.tablesDropped !== undefined && {
-      tablesDropped: edit.tablesDropped.filter((tableId) => state.tables.has(tableId)),
+    ...edit,
+    snapshot: undefined,
+    filesRemoved,
+    tablesDropped: edit.tablesDropped?.filter((tableId) => state.tables.has(tableId)),
+    tablesAltered: edit.tablesAltered?.filter(({ tableId }) => state.tables.has(tableId)),
+    namespacesDropped: edit.namespacesDropped?.filter((name) => state.namespaces.has(name)),
+    filesAdded: edit.filesAdded?.filter((added) => {
+      return hasStore(added) && !files.has(added.file.fileNumber)
     }),
-    ...(edit.tablesAltered !== undefined && {
-      tablesAltered: edit.tablesAltered.filter(({ tableId }) => state.tables.has(tableId)),
-    }),
-    ...(edit.namespacesDropped !== undefined && {
-      namespacesDropped: edit.namespacesDropped.filter((name) => state.namespaces.has(name)),
-    }),
-    ...(edit.filesAdded !== undefined && {
-      filesAdded: edit.filesAdded.filter(
-        (added) => hasStore(added) && !files.has(added.file.fileNumber),
-      ),
-    }),
-    ...(edit.flushedSequences !== undefined && {
-      flushedSequences: edit.flushedSequences.filter(hasStore),
-    }),
+    flushedSequences: edit.flushedSequences?.filter(hasStore),
   }
 }

@@ -17,7 +17,6 @@ const sleepMillisecondsMax = 1000
 /** Time by which steps may be ahead of the rate: few long waits cost less than many short ones. */
 const aheadMillisecondsMax = 200
 
-/** See the file header. */
 export class Pace {
   private readonly what: string
   private readonly options: PaceOptions

@@ -11,10 +11,14 @@ import { SsTableReader } from '../../sstable/reader.js'
 import { decodeFamilySettings, formatOfFamily } from '../../store/family-settings.js'
 import { closingStatementName } from '../../version/closing-statement.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
-import { formatFileName, isFailedSyncName, parseFileName } from '../../version/file-names.js'
+import {
+  dataFilesOf,
+  formatFileName,
+  isFailedSyncName,
+  parseFileName,
+} from '../../version/file-names.js'
 import { writeManifestSync } from '../../version/manifest.js'
 import type { StoreVersion, VersionState } from '../../version/version.js'
-import { checkpointFiles } from '../transfer/backup.js'
 import { removeQuietly } from '../../fs/quietly.js'
 import { isDamage, type Loss, type Problem, type Salvage } from './findings.js'
 import { readLogRemains, type LogChoice, type LoggedCell, type LogRemains } from './log-remains.js'
@@ -25,7 +29,6 @@ import type { Wreck } from './wreck.js'
 /** Names of folders with damaged files; the number is that of a new file. */
 const folderPattern = /^damaged-(\d{1,15})$/
 
-/** See the file header. */
 export class SalvageRun {
   private readonly fileSystem: FileSystem
   private readonly wreck: Wreck
@@ -73,7 +76,7 @@ export class SalvageRun {
   async salvage(): Promise<Salvage> {
     return this.write(
       async (state) => {
-        for (const { name } of checkpointFiles(state))
+        for (const { name } of dataFilesOf(state))
           if (!this.made.includes(name)) await this.copy(name, name)
       },
       () => [],
@@ -96,9 +99,8 @@ export class SalvageRun {
   /** Puts files of the backup in the places of damaged ones, once there is room for all. */
   private async placeFromBackup(state: VersionState): Promise<void> {
     const { fileSystem, to, wreck } = this
-    const names = checkpointFiles(state).flatMap(({ name }) =>
-      wreck.fromBackup.has(name) ? [name] : [],
-    )
+    const named = dataFilesOf(state).map(({ name }) => name)
+    const names = named.filter((name) => wreck.fromBackup.has(name))
     for (const name of names) {
       removeQuietly(fileSystem, fileSystem.join(to, name + temporarySuffix))
       await this.copy(name, name + temporarySuffix)
@@ -288,7 +290,7 @@ export class SalvageRun {
   /** Names of the directory that a repair moves away: damaged files, the log, older manifests. */
   private damagedNames(state: VersionState): string[] {
     const { evidence, fromBackup } = this.wreck
-    const wanted = new Set(checkpointFiles(state).map(({ name }) => name))
+    const wanted = new Set(dataFilesOf(state).map(({ name }) => name))
     const isDamaged = (name: string): boolean => {
       const isStatement = name === closingStatementName || isFailedSyncName(name)
       if (isStatement || fromBackup.has(name)) return true

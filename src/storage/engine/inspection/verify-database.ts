@@ -12,11 +12,11 @@ import { loadCodecs } from '../../codec/codec.js'
 import { NodeFileSystem } from '../../fs/node-fs.js'
 import type { OverlayFileSystem } from '../../fs/overlay-fs.js'
 import type { FileSystem } from '../../fs/types.js'
+import { dataFilesOf } from '../../version/file-names.js'
 import type { VersionState } from '../../version/version.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
 import { fileSystemOption, rateOption, readWithPaths } from '../options.js'
 import { sameContent } from '../transfer/same-content.js'
-import { checkpointFiles } from '../transfer/backup.js'
 import { readEvidence, type Evidence } from './evidence.js'
 import { SurveyedFiles, type FileSurvey, type SurveyedTable } from './file-survey.js'
 import { problemOf, type Problem, type Verification } from './findings.js'
@@ -114,7 +114,7 @@ function verificationOf(
     sound: problems.length === 0,
     ...{ problems, remarks },
     files: tables.length + valueFiles.size,
-    bytes: checkpointFiles(state).reduce((sum, { bytes }) => sum + bytes, 0),
+    bytes: dataFilesOf(state).reduce((sum, { bytes }) => sum + bytes, 0),
     entries: tables.reduce((sum, { entriesRead }) => sum + entriesRead, 0),
     logSegments: log?.kept.length ?? 0,
     ...{ mutations, lastSequence },
@@ -153,8 +153,8 @@ async function compareFiles(
   const ids = [one.databaseId, other.databaseId].map((id) => id?.toString('hex') ?? 'unknown')
   if (ids[0] !== ids[1]) return [problem(backup, `a backup of database ${ids[0]}`, ids[1])]
   const problems: Problem[] = []
-  const own = new Set(checkpointFiles(one.state).map(({ name }) => name))
-  for (const { name } of checkpointFiles(other.state)) {
+  const own = new Set(dataFilesOf(one.state).map(({ name }) => name))
+  for (const { name } of dataFilesOf(other.state)) {
     if (!own.has(name)) continue
     const path = fileSystem.join(backup, name)
     const paths = [fileSystem.join(directory, name), path] as const

@@ -34,13 +34,15 @@ import {
 } from '../../version/backup-marker.js'
 import {
   backupMarkerName,
-  formatFileName,
+  dataFilesOf,
+  highestNumber,
   isIgnoredName,
   parseFileName,
+  type DataFile,
 } from '../../version/file-names.js'
 import { readManifestSync, writeManifestSync } from '../../version/manifest.js'
 import { checkFileSync } from '../../version/open-directory.js'
-import { forEachFile, valueFilesOf, type VersionState } from '../../version/version.js'
+import type { VersionState } from '../../version/version.js'
 import type { Ddl } from '../catalog/ddl.js'
 import type { Engine } from '../engine.js'
 import { makeDurableDirectory } from '../open/make-directory.js'
@@ -72,24 +74,6 @@ export interface BackupSummary {
   readonly filesLinked: number
   /** Files that were copied. */
   readonly filesCopied: number
-}
-
-/** A file of a checkpoint: its name and length. */
-export interface CheckpointFile {
-  readonly name: string
-  readonly bytes: number
-}
-
-/** The SSTables and value files that a state names. */
-export function checkpointFiles(state: VersionState): CheckpointFile[] {
-  const files: CheckpointFile[] = []
-  forEachFile(state, ({ fileNumber, fileBytes }) => {
-    files.push({ name: formatFileName('table', fileNumber), bytes: fileBytes })
-  })
-  for (const [fileNumber, bytes] of valueFilesOf(state)) {
-    files.push({ name: formatFileName('values', fileNumber), bytes })
-  }
-  return files
 }
 
 /** A state of all tables whose files stay until it is released. */
@@ -212,12 +196,12 @@ class BackupRun {
   async place({ sequence, state }: Checkpoint): Promise<BackupSummary> {
     const { engine, directory, copies } = this
     const { fileSystem, versions } = engine
-    const earlier = newestManifest(fileSystem, directory)
+    const earlier = highestNumber('manifest', fileSystem.listSync(directory))
     if (earlier > 0) {
       const { state: before } = readManifestSync(fileSystem, directory, earlier)
-      this.needed = new Set(checkpointFiles(before).map(({ name }) => name))
+      this.needed = new Set(dataFilesOf(before).map(({ name }) => name))
     }
-    const files = checkpointFiles(state)
+    const files = dataFilesOf(state)
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
     let done = 0
     for (const file of files) {
@@ -242,7 +226,7 @@ class BackupRun {
     return { sequence, files: files.length, bytes, ...this.counts }
   }
 
-  private async placeFile({ name, bytes }: CheckpointFile): Promise<keyof BackupRun['counts']> {
+  private async placeFile({ name, bytes }: DataFile): Promise<keyof BackupRun['counts']> {
     const { copies, directory, engine } = this
     const { fileSystem } = engine
     const from = fileSystem.join(engine.directory, name)
@@ -298,14 +282,4 @@ class BackupRun {
       reports.warn(error)
     }
   }
-}
-
-/** Number of the newest manifest of a directory; 0 if it has none. */
-export function newestManifest(fileSystem: FileSystem, directory: string): number {
-  let newest = 0
-  for (const name of fileSystem.listSync(directory)) {
-    const parsed = parseFileName(name)
-    if (parsed?.kind === 'manifest') newest = Math.max(newest, parsed.fileNumber)
-  }
-  return newest
 }

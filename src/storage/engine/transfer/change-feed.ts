@@ -41,7 +41,6 @@ export interface LoggedMutation {
   readonly cells: readonly LoggedCell[]
 }
 
-/** The parts of an engine that a feed needs. */
 type FeedParts = Pick<
   OpenedParts,
   'directory' | 'fileSystem' | 'lifecycle' | 'log' | 'readPoints' | 'versions'

@@ -22,13 +22,19 @@ import { removeQuietly } from '../../fs/quietly.js'
 import type { FileSystem } from '../../fs/types.js'
 import { temporarySuffix } from '../../fs/whole-file.js'
 import { readBackupMarkerSync, type BackupMarker } from '../../version/backup-marker.js'
-import { backupMarkerName, formatFileName } from '../../version/file-names.js'
+import {
+  backupMarkerName,
+  dataFilesOf,
+  formatFileName,
+  highestNumber,
+} from '../../version/file-names.js'
 import { writeManifestSync } from '../../version/manifest.js'
 import { inspectDirectorySync, type DirectoryContent } from '../../version/open-directory.js'
 import { forEachFile, valueFilesOf } from '../../version/version.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
-import { checkpointFiles, newestManifest } from './backup.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
+import { valueBytesGuess } from '../inspection/file-survey.js'
+import { Pace } from '../inspection/pace.js'
 import { makeDurableDirectory } from '../open/make-directory.js'
 import { fileSystemOption, readWithPaths } from '../options.js'
 
@@ -44,8 +50,6 @@ const restoreOptions = declareOptions('a restore', {
 /** Options of a restore. */
 export interface RestoreOptions extends OptionsOf<typeof restoreOptions> {}
 
-/** Steps of a check between two turns of the event loop. */
-const stepsPerTurn = 64
 /** Part of the work that the check of the bytes is. */
 const checkPart = 0.9
 
@@ -66,7 +70,7 @@ export async function restoreBackup(
     const message = `${backupDirectory} holds no backup: it has no file ${backupMarkerName}`
     throw new CellarError(ErrorCode.notABackup, message)
   }
-  if (newestManifest(fileSystem, backupDirectory) === 0) {
+  if (highestNumber('manifest', fileSystem.listSync(backupDirectory)) === 0) {
     const message = `the first backup into ${backupDirectory} was interrupted; back up again`
     throw new CellarError(ErrorCode.backupIncomplete, message)
   }
@@ -125,34 +129,26 @@ async function checkFiles(
   options: RestoreOptions,
 ): Promise<void> {
   const readers = new SsTableReaders(view, { directory, databaseId }, loadCodecs(), 0)
-  const bytesTotal = checkpointFiles(state).reduce((sum, { bytes }) => sum + bytes, 0)
-  let done = 0
-  const finished = (bytes: number): void => {
-    done += bytes
-    options.onProgress?.((checkPart * done) / bytesTotal)
-  }
+  const pace = new Pace('the restore', {
+    bytesPerSecondMax: Infinity,
+    onProgress: (part) => options.onProgress?.(checkPart * part),
+    signal: options.signal,
+  })
+  pace.bytesTotal = dataFilesOf(state).reduce((sum, { bytes }) => sum + bytes, 0)
   try {
     const files: FileMetadata[] = []
     forEachFile(state, (file) => files.push(file))
     for (const file of files) {
-      await runSteps(readers.open(file).verify(), options)
+      const reader = readers.open(file)
+      await pace.run(reader.verify(), file.fileBytes, reader.index.blockCount)
       readers.close(file.fileNumber)
-      finished(file.fileBytes)
     }
     for (const [fileNumber, bytes] of valueFilesOf(state)) {
-      await runSteps(readers.values.find(fileNumber)!.verify(), options)
-      finished(bytes)
+      const steps = readers.values.find(fileNumber)!.verify()
+      await pace.run(steps, bytes, bytes / valueBytesGuess)
     }
   } finally {
     readers.closeAll()
-  }
-}
-
-async function runSteps(steps: Generator<void, void>, options: RestoreOptions): Promise<void> {
-  for (let count = 1; steps.next().done !== true; count++) {
-    if (count % stepsPerTurn !== 0) continue
-    await new Promise((resolve) => setImmediate(resolve))
-    check(options)
   }
 }
 
@@ -172,7 +168,7 @@ async function placeFiles(
   try {
     checkEmpty(fileSystem, directory, true)
     placed.push(manifest, manifest + temporarySuffix)
-    for (const { name } of checkpointFiles(state)) {
+    for (const { name } of dataFilesOf(state)) {
       check(options)
       placed.push(name)
       const [source, target] = [from, directory].map((place) => fileSystem.join(place, name))
