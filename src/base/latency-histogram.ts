@@ -12,7 +12,6 @@ const coarseShift = 16
 const exactBits = 31
 const slotCount = 2 * steps * (exactBits - stepBits + 1)
 
-/** Counts durations; see the file header. */
 export class LatencyHistogram {
   private readonly counts = new Float64Array(slotCount)
   /** Number of recorded durations. */

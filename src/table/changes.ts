@@ -14,7 +14,6 @@ import {
 import type { SettingsOf } from '../base/options.js'
 import { noSuchFamily, noSuchTable } from '../api/names.js'
 
-/** The parts of an engine that a feed needs. */
 type FeedParts = Parameters<typeof readMutations>[0] & Pick<OpenedParts, 'catalog' | 'readPoints'>
 
 /**

@@ -59,7 +59,6 @@ export class MergeCursor extends ShownEntry implements BackwardCursor {
   protected deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
   /** Whether a move is complete except for settling the first child. */
   private unsettled = false
-  /** Length of the prefix in `prefix`. */
   private prefixLength = 0
   private prefix: Buffer = Buffer.allocUnsafe(64)
   /** Whether there is a prefix, so that `heads` are valid. */

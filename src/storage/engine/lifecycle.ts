@@ -6,7 +6,6 @@
  */
 import { CellarError, closedError, ErrorCode, poisonedError } from '../../base/errors.js'
 
-/** The lifecycle of one open database; see the file header. */
 export class Lifecycle {
   state: 'open' | 'closing' | 'closed' = 'open'
   /** Functions that a close calls, to end calls that might otherwise wait for ever. */

@@ -26,7 +26,6 @@ export interface RunningJob extends EventSource {
   readonly milliseconds: number
 }
 
-/** The parts of an engine that know the running jobs. */
 interface JobSources {
   readonly flusher: { readonly jobs: { readonly progress: readonly FlushProgress[] } }
   readonly compactor: {
@@ -34,7 +33,6 @@ interface JobSources {
   }
 }
 
-/** Reports of one engine; see the file header. */
 export class Reports {
   private readonly directory: string
   private readonly catalog: Catalog

@@ -25,7 +25,6 @@ interface JobFiles {
   readonly written: readonly (WrittenBlocks | undefined)[]
 }
 
-/** The readers of one directory; see the file header. */
 export class SsTableReaders {
   readonly cache: BlockCache
   /** Sizes the cache by the memory; undefined: its size was given. */

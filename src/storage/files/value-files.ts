@@ -20,7 +20,6 @@ import { formatFileName } from '../version/file-names.js'
 /** Number and length of a value file. */
 type ValueFilePlace = Pick<ValueFileUse, 'fileNumber' | 'fileBytes'>
 
-/** The value files of one directory; see the file header. */
 export class ValueFiles implements ValueSource {
   private readonly fileSystem: FileSystem
   private readonly place: DatabasePlace

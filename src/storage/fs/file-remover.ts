@@ -7,7 +7,6 @@
  */
 import type { FileSystem } from './types.js'
 
-/** See the file header. */
 export class FileRemover {
   private readonly fileSystem: FileSystem
   private readonly onError: (error: unknown) => void

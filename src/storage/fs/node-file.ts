@@ -33,7 +33,6 @@ function interrupted(error: unknown): boolean {
   return code === 'EINTR' || code === 'EAGAIN'
 }
 
-/** An open file; see the file header. */
 export class NodeFile implements File {
   readonly path: string
   private readonly system: SystemCalls

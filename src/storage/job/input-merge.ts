@@ -30,7 +30,6 @@ export interface KeyRange {
   readonly lastKey: Buffer
 }
 
-/** Merges cursors; see the file header. */
 export class InputMerge {
   private readonly children: readonly SsTableCursor[]
   private readonly prefixLength: number

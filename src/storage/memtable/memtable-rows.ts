@@ -26,7 +26,6 @@ const entriesPerQuestion = 24
 /** Bytes of the arena for each word of the filter, at least: 8 bits for an entry of 128 bytes. */
 const arenaBytesPerWord = 512
 
-/** See the file header. */
 export class MemtableRows {
   private readonly arena: EntryArena
   /** One word a row, with up to two bits; a power of two of words. */

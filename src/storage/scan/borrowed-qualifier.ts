@@ -13,14 +13,12 @@ export class BorrowedQualifier {
     this.end = -1
   }
 
-  /** Sets the qualifier of a cell. */
   set({ buffer, qualifierStart, qualifierEnd }: CellView): void {
     this.buffer = buffer
     this.start = qualifierStart
     this.end = qualifierEnd
   }
 
-  /** Whether a cell has this qualifier. */
   isOf({ buffer, qualifierStart, qualifierEnd }: CellView): boolean {
     return equalBytes(this.buffer, this.start, this.end, buffer, qualifierStart, qualifierEnd)
   }

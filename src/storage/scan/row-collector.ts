@@ -38,7 +38,6 @@ import { RowPage, wordBytes } from './row-page.js'
  */
 const cellsAheadMax = 256
 
-/** Collects cells; see the file header. */
 export class RowCollector extends RowPage implements RowTarget, RowCells {
   full = false
   /** Number of rows that were ended and not taken yet. */

@@ -32,7 +32,6 @@ export const wordBytes = 8
 /** Maximum number of bytes between two cells for which one copy is cheaper than two. */
 const gapBytesMax = 16
 
-/** The page of the rows that are collected; see the file header. */
 export class RowPage {
   protected page: Buffer = emptyBytes
   protected used = 0

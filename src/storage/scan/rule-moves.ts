@@ -14,7 +14,6 @@ import { SeekKey } from '../filter/seek-key.js'
 import type { StoreRead } from './store-read.js'
 import type { UserMatcher } from './user-matcher.js'
 
-/** Plans moves of the position from the cell under the cursor; see the file header. */
 export class RuleMoves {
   /** The read, set when it is opened. */
   read!: StoreRead
@@ -31,7 +30,6 @@ export class RuleMoves {
     this.matcher = matcher
   }
 
-  /** Starts a row. */
   startRow(): void {
     this.hintWaits = false
   }

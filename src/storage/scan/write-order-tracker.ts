@@ -80,14 +80,12 @@ export class WriteOrderTracker {
     this.startRow()
   }
 
-  /** Starts a row. */
   startRow(): void {
     this.familyMarkers.count = 0
     this.column.clear()
     this.startColumn()
   }
 
-  /** Adds a marker. */
   addMarker(cell: CellView): void {
     const single = cell.type === CellType.deleteFamilyVersion || cell.type === CellType.delete
     if (isFamilyMarker(cell.type)) {

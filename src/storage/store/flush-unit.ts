@@ -14,7 +14,6 @@ export interface FlushMember {
   readonly slot: MemtableSlot
 }
 
-/** Memtables that one edit flushes; see the file header. */
 export class FlushUnit {
   readonly members: readonly FlushMember[]
   /** True while the edit that names the SSTables is being written to the manifest. */

@@ -14,7 +14,6 @@ import { copySequence } from '../sstable/rows/row-copies.js'
 import { keyStartAt, RowEntries } from '../sstable/rows/row-entries.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
-/** The place of a row that was found; see the file header. */
 export class PlainRow {
   /** Index of the block in its SSTable. */
   index = 0

@@ -29,7 +29,6 @@ export function findTable(
   return low
 }
 
-/** Probes SSTables for successive rows; see the file header. */
 export class RowProbe {
   row: Buffer = emptyBytes
   rowLength = 0

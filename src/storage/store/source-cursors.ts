@@ -24,7 +24,6 @@ export interface ReadMode {
 /** Maximum number of SSTable cursors kept for the next get; each of them pins a block. */
 const tableCursorsMax = 64
 
-/** Cursors of one store; see the file header. */
 export class SourceCursors {
   /** The sources of the store at the last {@link refresh}. */
   sources!: StoreSources

@@ -38,7 +38,6 @@ import type { StoreSources } from './store-sources.js'
 /** The longest row that is taken as a whole, for each column that is asked for. */
 const bytesPerWanted = 1024
 
-/** Chooses the sources of one read at a time; see the file header. */
 export class SourceSelection implements StoreRowRead {
   query!: StoreQuery
   settings: FamilySettings

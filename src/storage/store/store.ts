@@ -277,7 +277,6 @@ export class Store {
 
   // Snapshots
 
-  /** The sources of a read at a read point. */
   sourcesAt(readPoint: number): StoreSources {
     if (this.kept.isEmpty) return this.sources
     return this.kept.at(readPoint) ?? this.sources

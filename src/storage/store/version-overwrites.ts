@@ -44,7 +44,6 @@ export function keepsOneVersion(options: RetentionOptions): boolean {
   return versions === 1 && keepDeletedCells === 'FALSE' && !newVersionBehavior
 }
 
-/** The rule for one put at a time; see the file header. */
 export class VersionOverwrites implements OverwriteRule {
   readonly versionBytes = keySuffixBytes
   private slot!: MemtableSlot

@@ -14,7 +14,6 @@ interface OlderSegment extends LogSegment {
   readonly writer: RecordWriter | undefined
 }
 
-/** The segments of one log; see the file header. */
 export class OpenSegments {
   /** The segment that grows. */
   current: RecordWriter

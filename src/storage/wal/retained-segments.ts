@@ -11,7 +11,6 @@ export interface LogHold {
   fileNumber: number
 }
 
-/** See the file header. */
 export class RetainedSegments {
   private readonly options: LogOptions
   private readonly kept: LogSegment[]

@@ -73,7 +73,6 @@ const observedCalls: { readonly [K in RowKind]: ObservedCall<K> } = {
   mutateRow: { pre: 'preMutateRow', post: 'postMutateRow', result: aResult },
 }
 
-/** Operations that call observers; see the file header. */
 export class ObservedOperations implements TableOperations {
   private readonly plain: PlainOperations
   private readonly chain: ObserverChain

@@ -15,7 +15,7 @@ import type { BypassContext, Observer, ObserverContext } from '../../api/observe
 import type { CheckAndMutateResult, SyncTable, Table, Timestamp } from '../../api/index.js'
 import { Result } from '../../api/results/result.js'
 import type { PlainOperations } from '../operations/plain-operations.js'
-import type { WriteHook } from '../operations/write-hook.js'
+import type { WriteHook } from '../operations/intervention.js'
 import type { MutationWriter } from '../operations/mutation-writer.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { isBlockMissing } from '../reads/block-loading.js'

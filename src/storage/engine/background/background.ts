@@ -33,7 +33,6 @@ export interface BackgroundParts extends OpenedParts {
   readonly publisher: Publisher
 }
 
-/** Background work of one engine; see the file header. */
 export class Background {
   private readonly hooks: JobHooks
   readonly flusher: Flusher

@@ -34,7 +34,6 @@ export interface PendingRequest extends CompactionRequest {
   reject(error: unknown): void
 }
 
-/** The requests of one engine; see the file header. */
 export class CompactionRequests {
   private readonly requests: PendingRequest[] = []
 

@@ -42,11 +42,9 @@ import { Ticker } from './ticker.js'
 /** Parallel compactions on worker threads. */
 const placesOfWorkers = 2
 
-/** The parts of an engine that the compactor needs. */
 interface CompactorParts
   extends CompactionParts, Pick<OpenedParts, 'catalog' | 'clock' | 'reports'> {}
 
-/** Schedules the compactions of a database; see the file header. */
 export class Compactor {
   readonly totals = new CompactionTotals()
   /** Whether policies of stores start background compactions. */
@@ -92,7 +90,6 @@ export class Compactor {
     return this.waiting.size + this.runs.size + this.requests.waiting.length
   }
 
-  /** The running compactions. */
   get running(): readonly CompactionRun[] {
     return [...this.runs.keys()]
   }

@@ -21,13 +21,11 @@ export interface FlushOutput extends FlushMember {
   readonly sequenceSame: number
 }
 
-/** The parts of an engine that the edits of flushes concern. */
 type EditParts = Pick<
   OpenedParts,
   'catalog' | 'clock' | 'log' | 'readers' | 'readPoints' | 'versions'
 >
 
-/** Makes and installs the edits of one engine's flushes; see the file header. */
 export class FlushEdits {
   private readonly parts: EditParts
   /** Highest floor of the log in any edit so far. */

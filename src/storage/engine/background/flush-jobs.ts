@@ -16,7 +16,6 @@ export interface FlushProgress {
   readonly bytesTotal: number
 }
 
-/** The parts of an engine that the jobs of flushes need. */
 interface FlushJobsParts extends Pick<OpenedParts, 'readers' | 'reports'> {
   readonly runner: JobRunner
 }

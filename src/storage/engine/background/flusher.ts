@@ -43,7 +43,6 @@ export interface FlushWatcher {
   failed(store: Store, error: unknown): void
 }
 
-/** The parts of an engine that flushes need. */
 interface FlusherParts extends Pick<
   OpenedParts,
   'budget' | 'lifecycle' | 'log' | 'readers' | 'reports' | 'versions'
@@ -56,7 +55,6 @@ interface FlusherParts extends Pick<
 /** Pause before a failed flush is tried again. */
 const retryMilliseconds = 1000
 
-/** Flushes the memtables of one engine; see the file header. */
 export class Flusher {
   /** Number of flushes, and sums of entries and bytes, since the open. */
   flushCount = 0

@@ -35,7 +35,6 @@ export interface HookedJob {
   readonly settings: FamilySettings | undefined
 }
 
-/** The parts of an engine that the hooks of jobs need. */
 type HookParts = Pick<OpenedParts, 'catalog' | 'clock' | 'coprocessors' | 'readPoints' | 'versions'>
 
 export class JobHooks {

@@ -13,7 +13,6 @@ import {
 import { runToEnd, startJob, type JobExecutor } from '../../job/threads/executor.js'
 import type { OpenedParts } from '../engine.js'
 
-/** The parts of an engine that jobs need. */
 type RunnerParts = Pick<
   OpenedParts,
   | 'codecs'
@@ -26,7 +25,6 @@ type RunnerParts = Pick<
   | 'versions'
 >
 
-/** The jobs of one engine; see the file header. */
 export class JobRunner {
   readonly executor: JobExecutor
   private readonly parts: RunnerParts

@@ -15,7 +15,6 @@ import type { MemoryBudget } from './memory-budget.js'
 /** Part of the budget that may stay in memtables that are not being flushed. */
 const keptPart = 0.5
 
-/** The parts of an engine that relief needs. */
 type ReliefParts = Pick<OpenedParts, 'budget' | 'catalog' | 'log' | 'options' | 'readPoints'>
 
 export class MemoryRelief {

@@ -17,7 +17,6 @@ export interface PublisherParts extends Pick<OpenedParts, 'readers' | 'readPoint
   readonly catalog: { readonly stores: ReadonlyMap<number, Store> }
 }
 
-/** Publishes the edits of one engine; see the file header. */
 export class Publisher {
   private readonly parts: PublisherParts
 

@@ -7,7 +7,6 @@ import type { Store } from '../../store/store.js'
 const pauseMillisecondsMin = 1000
 const pauseMillisecondsMax = 60_000
 
-/** The pauses of one kind of work; see the file header. */
 export class RetryPauses {
   private readonly retry: (store: Store) => void
   /** The next pause of each store whose last try failed. */

@@ -26,10 +26,8 @@ interface ScrubbedFile {
   readonly table: FileMetadata | undefined
 }
 
-/** The parts of the engine that a scrub needs. */
 type ScrubberParts = Pick<OpenedParts, 'options' | 'readers' | 'reports' | 'versions'>
 
-/** See the file header. */
 export class Scrubber {
   /** Whole passes over all files. */
   passes = 0

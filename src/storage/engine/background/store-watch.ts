@@ -8,7 +8,6 @@ import type { Store } from '../../store/store.js'
 /** How often stores with a TTL are asked about. */
 const expiryMilliseconds = 60_000
 
-/** Watches the stores of one engine; see the file header. */
 export class StoreWatch {
   private readonly stores: ReadonlyMap<number, Store>
   private readonly ask: (store: Store) => void

@@ -73,7 +73,6 @@ export function decodeTableSettings(definition: TableDefinition): TableSettings 
   }
 }
 
-/** The tables and stores of one engine; see the file header. */
 export class Catalog {
   /** Memory of the memtables. */
   readonly arenas: ArenaPool

@@ -10,7 +10,6 @@ import { linkOrCopy } from '../../fs/copy-file.js'
 import { checksumNumberOf, type FileMetadata, type StoreFile } from '../../version/file-metadata.js'
 import type { OpenedParts } from '../engine.js'
 
-/** The parts of an engine that an adoption needs. */
 type AdoptionParts = Pick<OpenedParts, 'directory' | 'fileSystem' | 'readers' | 'versions'>
 
 export class FileAdoption {

@@ -35,7 +35,6 @@ export interface CapturedTable {
   release(): void
 }
 
-/** The parts of an engine that a capture needs. */
 type CaptureParts = Pick<Engine, 'background' | 'readPoints' | 'versions'>
 
 /** Captures the table as it is now; memtables are flushed first. */

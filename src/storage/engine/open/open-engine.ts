@@ -248,7 +248,6 @@ function replay(
   return { recovered, mutations, lastSequence: Math.max(lastSequence, recovered.lastSequence) }
 }
 
-/** The parts of an engine that its log needs. */
 type LogParts = Pick<
   OpenedParts,
   'directory' | 'fileSystem' | 'lifecycle' | 'options' | 'remover' | 'reports' | 'versions'

@@ -46,7 +46,6 @@ export interface EscapedRow {
   readonly length: number
 }
 
-/** The mutations under construction; see the file header. */
 export class MutationBuffer {
   /** Row, sequence and timestamp of the cells that {@link add} adds next. */
   row!: EscapedRow

@@ -30,7 +30,6 @@ export interface WaitingCall {
   readonly followers: (() => void)[]
 }
 
-/** The order of waiting calls; see the file header. */
 export class WaitingCalls {
   /** Number of waiting calls; calls that need not wait look only at this. */
   count = 0

@@ -46,7 +46,6 @@ const wakeMax = 256
 /** The former rate counts as at least this many bytes per second. */
 const rateMin = 1024 * 1024
 
-/** Holds writers back; see the file header. */
 export class WritePacer {
   /** How often writers began to be held back. */
   stallCount = 0

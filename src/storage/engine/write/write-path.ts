@@ -38,7 +38,6 @@ export interface WriteParts extends Pick<
   readonly relief: MemoryRelief
 }
 
-/** The write path of one engine; see the file header. */
 export class WritePath {
   /**
    * The group under construction. One suffices, because it is built and applied within one turn.

@@ -23,7 +23,6 @@ import type { StoreRead } from '../store-read.js'
 /** Bytes of the longest row that is shown here, because the memory for it is kept. */
 const shownBytesMax = 64 * 1024
 
-/** Takes plain rows; see the file header. */
 export class PlainRows {
   /** Index of the family of the store. */
   readonly familyIndex: number

@@ -31,7 +31,6 @@ const cellsInMemoryMax = 32
 /** The sources of a row that are put together; rows with more are read cell by cell. */
 const sourcesMax = 8
 
-/** The merge; see the file header. */
 export class RowMergeCursor extends MergeCursor {
   /** Whether rows in several sources are put together, of the newest put of each column. */
   laysOver = false

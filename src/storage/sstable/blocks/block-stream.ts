@@ -15,7 +15,6 @@ import { patchKeys } from '../rows/entry-reader.js'
 /** Stored bytes per read: few enough to be in the processor's cache when used. */
 const chunkBytes = 128 * 1024
 
-/** A stream of blocks; see the file header. */
 export class BlockStream {
   /** The memory of the block read last. */
   memory: BlockMemory | undefined = undefined

@@ -11,14 +11,12 @@ import { heldForGood, type Block } from './block.js'
 const heldMax = 64
 const heldBytesMax = 512 * 1024
 
-/** The blocks held by one cursor; see the file header. */
 export class HeldBlocks {
   private readonly held: Block[] = []
   private bytes = 0
   /** Whether the caller begins reads; otherwise no block is recycled. */
   private letsGo = false
 
-  /** Holds a block. */
   hold(block: Block): void {
     const { held } = this
     if (held.length > 0 && held[held.length - 1] === block) return

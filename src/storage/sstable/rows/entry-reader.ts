@@ -12,7 +12,6 @@ import { damagedEntry, entryOffset, isRowEntry, rowSlotOf, type Block } from '..
 import type { KeyPatch } from '../blocks/key-patch.js'
 import { RowWalk } from './row-walk.js'
 
-/** Reads entries; see the file header. */
 export class EntryReader {
   /** Memory of the key and the value, which follows it. */
   buffer: Buffer = emptyBytes

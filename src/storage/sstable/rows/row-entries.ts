@@ -81,7 +81,6 @@ export class RowEntries {
 
 /** What {@link RowCounter.read} counted in the adjacent entries of a row. */
 export class RowCounter {
-  /** Number of cells. */
   cells = 0
   /** Bytes of the cells, each with its whole key. */
   bytes = 0

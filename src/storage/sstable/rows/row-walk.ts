@@ -14,7 +14,6 @@ import { keySuffixBytes, rowEndOf, terminatorBytes, writeTerminator } from '../.
 /** Bytes of a key that a column entry without a suffix of its own does not store, but the row. */
 export const sharedEndBytes = terminatorBytes + keySuffixBytes
 
-/** The walk; see the file header. */
 export class RowWalk {
   buffer: Buffer = emptyBytes
   /** The key of the row entry. */

@@ -24,7 +24,6 @@ const lengthBytesMax = 10
 const firstBytes = 4 * 1024
 const keptBytesMax = 64 * 1024
 
-/** The writer; see the file header. */
 export class RowWriter {
   /** The entries are `buffer[0, length)`. */
   buffer: Buffer = Buffer.allocUnsafe(firstBytes)

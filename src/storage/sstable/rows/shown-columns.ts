@@ -21,7 +21,6 @@ const keptBytesMax = 16 * 1024
 /** Most bytes of the two lengths before a key. */
 const lengthBytesMax = 10
 
-/** The entries shown; see the file header. */
 export class ShownColumns {
   /** Memory of the entry shown last. */
   memory: BlockMemory | undefined = undefined

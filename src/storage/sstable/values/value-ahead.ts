@@ -14,7 +14,6 @@ const aheadBytesMax = 256 * 1024
 /** Number of consecutive values before more than the requested one is read. */
 const runMin = 2
 
-/** The window, and the detection of consecutive requests; see the file header. */
 export class ValueAhead {
   private owner: unknown = undefined
   private lastOffset = -1
