@@ -92,18 +92,10 @@ export class MergeCursor extends ShownEntry implements BackwardCursor {
   }
 
   /**
-   * As {@link seek}, for a caller that only reads entries that start with `key[0, length)`: other
-   * children are left out, and the cursor is invalid if none remains.
+   * Begins with children that are positioned already, for a caller that only reads entries that
+   * start with `key[0, length)`: other children are left out, and the cursor is invalid if none
+   * remains.
    */
-  seekWithin(key: Uint8Array, length: number): void {
-    const children = this.children
-    this.unsettled = false
-    this.valid = false
-    for (let i = 0; i < children.length; i++) children[i].seek(key, length)
-    this.startWithin(key, length)
-  }
-
-  /** As {@link seekWithin}, with children that are positioned already. */
   startWithin(key: Uint8Array, length: number): void {
     if (this.prefix.length < length) this.prefix = Buffer.allocUnsafe(2 * length)
     const { children, prefix } = this

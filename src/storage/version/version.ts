@@ -101,11 +101,6 @@ export class Version implements VersionState {
     if (this.references === 0) this.onUnreferenced(this)
   }
 
-  /** The files of a store; undefined if no such store exists. */
-  store(storeId: number): StoreVersion | undefined {
-    return this.stores.get(storeId)
-  }
-
   /** The files of a store, level 0 first; none if no such store exists. */
   filesOf(storeId: number): readonly FileMetadata[] {
     return (this.stores.get(storeId)?.levels ?? []).flat()
@@ -122,7 +117,7 @@ export class Version implements VersionState {
 
 /** Calls `visit` for every file of every store. */
 export function forEachFile(
-  state: VersionState,
+  state: Pick<VersionState, 'stores'>,
   visit: (file: FileMetadata, storeId: number) => void,
 ): void {
   for (const store of state.stores.values()) {
@@ -133,13 +128,8 @@ export function forEachFile(
 /** Lengths in bytes of the value files to which the files of a state refer, by file number. */
 export function valueFilesOf(state: Pick<VersionState, 'stores'>): Map<number, number> {
   const found = new Map<number, number>()
-  for (const store of state.stores.values()) {
-    for (const level of store.levels) {
-      for (const { valueFiles } of level) {
-        if (valueFiles === undefined) continue
-        for (const { fileNumber, fileBytes } of valueFiles) found.set(fileNumber, fileBytes)
-      }
-    }
-  }
+  forEachFile(state, ({ valueFiles = [] }) => {
+    for (const { fileNumber, fileBytes } of valueFiles) found.set(fileNumber, fileBytes)
+  })
   return found
 }

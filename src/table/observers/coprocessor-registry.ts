@@ -135,7 +135,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   closing(): void {
     if (this.state !== 'open') return
     this.state = 'closing'
-    for (const table of this.tables.values()) table.preClose()
+    for (const table of this.tables.values()) table.chain.tellSafely('preClose', [])
   }
 
   /** Called after the database has closed. */
@@ -143,7 +143,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     if (this.state === 'closed') return
     assert(this.state === 'closing', 'observers hear of a close before and after it')
     this.state = 'closed'
-    for (const table of this.tables.values()) table.postClose()
+    for (const table of this.tables.values()) table.chain.tellSafely('postClose')
   }
 
   jobsOf(table: string): TableCoprocessors | undefined {

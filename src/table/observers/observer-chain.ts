@@ -24,10 +24,10 @@ import { WrittenRows } from './written-rows.js'
 /** Name of a method of an observer. */
 export type ObserverMethod = keyof Observer
 
-/** An observer with the name of its coprocessor. */
+/** An observer, if there is one, with the name of its coprocessor. */
 export interface ObserverEntry {
   readonly name: string
-  readonly observer: Observer
+  readonly observer: Observer | undefined
 }
 
 type Method = (...values: unknown[]) => unknown
@@ -148,6 +148,13 @@ export class ObserverChain implements WriteHook {
     this.isActive = this.has('preWrite')
   }
 
+  /** A chain of other observers of the table. */
+  of(entries: readonly ObserverEntry[]): ObserverChain {
+    const chain = new ObserverChain(this.table, this.operationsOf, this.warn)
+    chain.set(entries)
+    return chain
+  }
+
   complete(operations: PlainOperations, writer: MutationWriter, mode: ReadMode): MutationWriter {
     const written = new WrittenRows(operations, this.operationsOf, mode)
     if (written.isEmpty) return writer
@@ -160,9 +167,9 @@ export class ObserverChain implements WriteHook {
     let found = this.handlers.get(method)
     if (found === undefined) {
       found = this.entries
-        .filter(({ observer }) => observer[method] !== undefined)
+        .filter(({ observer }) => observer?.[method] !== undefined)
         .map(({ name, observer }): Handler => {
-          const methods = observer as Record<string, Method>
+          const methods = observer as unknown as Record<string, Method>
           return { name, call: (...values) => methods[method](...values) }
         })
       this.handlers.set(method, found)

@@ -43,7 +43,6 @@ export class TableCoprocessors implements TableJobs {
   readonly chain: ObserverChain
   private readonly table: string
   private readonly warn: Warn
-  private readonly operationsOf: FindOperations
   private entries: readonly Entry[] = []
 
   /** `warn` receives errors of methods that can fail nothing. */
@@ -56,7 +55,6 @@ export class TableCoprocessors implements TableJobs {
     this.table = table
     this.warn = warn
     let handle: (Table & SyncTable) | undefined
-    this.operationsOf = operationsOf
     this.chain = new ObserverChain(() => (handle ??= openHandle()), operationsOf, warn)
   }
 
@@ -91,16 +89,6 @@ export class TableCoprocessors implements TableJobs {
     observers.tellSafely('preClose', [])
     this.set(this.entries.filter((entry) => !removed.includes(entry)))
     observers.tellSafely('postClose')
-  }
-
-  /** Called before the table closes. */
-  preClose(): void {
-    this.chain.tellSafely('preClose', [])
-  }
-
-  /** Called after the table has closed. */
-  postClose(): void {
-    this.chain.tellSafely('postClose')
   }
 
   /** The endpoint of that name of the first coprocessor that has one; undefined if none has. */
@@ -190,25 +178,17 @@ export class TableCoprocessors implements TableJobs {
   }
 
   private chainOf(entries: readonly Attached[]): ObserverChain {
-    const chain = new ObserverChain(() => this.chain.context.table, this.operationsOf, this.warn)
-    chain.set(observersOf(entries))
-    return chain
+    return this.chain.of(inOrder(entries).map(({ loaded }) => loaded))
   }
 
   private set(entries: readonly Entry[]): void {
     this.entries = inOrder(entries)
-    this.chain.set(observersOf(this.entries))
+    this.chain.set(this.entries.map(({ loaded }) => loaded))
   }
 }
 
 function inOrder<T extends Attached>(entries: readonly T[]): T[] {
   return [...entries].sort((a, b) => a.loaded.priority - b.loaded.priority || a.order - b.order)
-}
-
-function observersOf(entries: readonly Attached[]) {
-  return inOrder(entries).flatMap(({ loaded: { name, observer } }) =>
-    observer === undefined ? [] : [{ name, observer }],
-  )
 }
 
 function isRetention({

@@ -178,7 +178,7 @@ export class Background {
     const counted = compactor.isEnabled && !compactor.isPaused ? catalog.stores.values() : []
     pacer.update(
       Array.from(counted, ({ settings, storeId }) => {
-        return debtOf(settings, versions.current.store(storeId)?.levels ?? [[]])
+        return debtOf(settings, versions.current.stores.get(storeId)?.levels ?? [[]])
       }),
     )
   }

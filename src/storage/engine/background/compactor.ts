@@ -377,7 +377,7 @@ export class Compactor {
       for (const { fileNumber } of run.work.files) busyFiles.add(fileNumber)
     }
     return {
-      levels: this.parts.versions.current.store(store.storeId)?.levels ?? [[]],
+      levels: this.parts.versions.current.stores.get(store.storeId)?.levels ?? [[]],
       now: this.parts.clock.now(),
       ttlMilliseconds: ttlSeconds * 1000,
       minVersions,

@@ -67,7 +67,11 @@ export class FlushEdits {
     for (const { store, slot, job, result, sequenceSame } of outputs) {
       const flushed = { tables: result.files.map((file) => readers.open(file)), sequenceSame }
       readPoints.memtableReplaced(store, slot, sequenceSame)
-      store.installFlush(slot, flushed, readers.openLevels(version.store(store.storeId)?.levels))
+      store.installFlush(
+        slot,
+        flushed,
+        readers.openLevels(version.stores.get(store.storeId)?.levels),
+      )
       readers.lend(result, job.segments)
     }
   }

@@ -178,7 +178,7 @@ export class Flusher {
 
   /** Writes and publishes the files of a unit whose memtables are the oldest of their stores. */
   private async flushOldest(unit: FlushUnit): Promise<void> {
-    const { log, publisher, runner } = this.parts
+    const { log, publisher } = this.parts
     const outputs: Output[] = []
     let named: readonly Output[] = []
     try {
@@ -208,10 +208,16 @@ export class Flusher {
         unit.isPublishing = false
       }
     } finally {
-      for (const output of outputs) {
-        runner.end(output.job)
-        if (!named.includes(output)) runner.discard(output.job)
-      }
+      this.finish(outputs, named)
+    }
+  }
+
+  /** Ends the jobs of outputs, and removes the files that no edit names. */
+  private finish(outputs: readonly Output[], named: readonly Output[] = []): void {
+    const { runner } = this.parts
+    for (const output of outputs) {
+      runner.end(output.job)
+      if (!named.includes(output)) runner.discard(output.job)
     }
   }
 
@@ -228,8 +234,7 @@ export class Flusher {
     })
     if (stale < 0) return false
     const [old] = outputs.splice(stale, 1)
-    this.parts.runner.end(old.job)
-    this.parts.runner.discard(old.job)
+    this.finish([old])
     const output = await this.write(unit, old, old.round + 1, missesScans(old))
     if (output !== undefined) outputs.push(output)
     return true
@@ -302,7 +307,7 @@ export class Flusher {
   private writeSync(unit: FlushUnit): void {
     const { hooks, log, publisher, runner } = this.parts
     const outputs: Output[] = []
-    let named = false
+    let named: readonly Output[] = []
     try {
       for (const { store, slot } of unit.live.filter(({ store }) => this.isWanted(store))) {
         const entries = runToEnd(slot.memtable.exportSlices())
@@ -320,13 +325,10 @@ export class Flusher {
       }
       log.commitSync('FSYNC_WAL')
       const edit = this.edits.prepare(outputs)
-      named = true
+      named = outputs
       publisher.publishSync(edit, (version) => this.install(outputs, version))
     } finally {
-      for (const { job } of outputs) {
-        runner.end(job)
-        if (!named) runner.discard(job)
-      }
+      this.finish(outputs, named)
     }
   }
 

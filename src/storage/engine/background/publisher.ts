@@ -54,9 +54,9 @@ export class Publisher {
     ])
     for (const storeId of changed) {
       const store = catalog.stores.get(storeId)
-      const levels = version.store(storeId)?.levels
+      const levels = version.stores.get(storeId)?.levels
       if (store === undefined || levels === undefined || flushed.has(storeId)) continue
-      const replaced = before.store(storeId)?.levels ?? []
+      const replaced = before.stores.get(storeId)?.levels ?? []
       readPoints.filesReplaced(store, replaced.flat(), levels.flat(), (file) => readers.open(file))
       store.installTables(readers.openLevels(levels))
     }

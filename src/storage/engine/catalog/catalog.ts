@@ -161,7 +161,7 @@ export class Catalog {
 
   private makeStore(storeId: number, family: string, settings: FamilySettings): Store {
     const { readers, versions, arenas } = this
-    const tables = readers.openLevels(versions.current.store(storeId)?.levels)
+    const tables = readers.openLevels(versions.current.stores.get(storeId)?.levels)
     const store = new Store(storeId, family, settings, tables, readers.values, arenas)
     this.stores.set(storeId, store)
     return store

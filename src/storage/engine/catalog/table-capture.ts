@@ -57,7 +57,7 @@ export async function captureFlushed(
   const listener = (version: Version): void => {
     for (const [position, covered] of awaited) {
       const { storeId } = table.families[position].store
-      if ((version.store(storeId)?.flushedSequence ?? 0) < covered) continue
+      if ((version.stores.get(storeId)?.flushedSequence ?? 0) < covered) continue
       versions[position] = version.acquire()
       awaited.delete(position)
     }
@@ -88,7 +88,7 @@ export function captureFiles(current: Version, table: CapturedFamilies): Capture
   const versions = table.families.map(() => version)
   const sequence = Math.max(
     0,
-    ...table.families.map(({ store }) => version.store(store.storeId)?.flushedSequence ?? 0),
+    ...table.families.map(({ store }) => version.stores.get(store.storeId)?.flushedSequence ?? 0),
   )
   return { sequence, ...contentOf(table, versions), release: () => version.release() }
 }
@@ -98,7 +98,7 @@ function contentOf(
   versions: readonly (Version | undefined)[],
 ): Pick<CapturedTable, 'files' | 'stores'> {
   const stores = table.families.map(({ store }, position) => {
-    const found = versions[position]?.store(store.storeId)
+    const found = versions[position]?.stores.get(store.storeId)
     assert(found !== undefined, 'a captured store is in its version')
     return found
   })

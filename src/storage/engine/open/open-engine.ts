@@ -230,7 +230,7 @@ function replay(
   if (log === undefined) return { recovered: undefined, mutations, lastSequence }
   const flushed = new Map<number, number>()
   for (const storeId of stores.keys()) {
-    flushed.set(storeId, versions.current.store(storeId)!.flushedSequence)
+    flushed.set(storeId, versions.current.stores.get(storeId)!.flushedSequence)
   }
   const recovered = replayLog(log, (source, start, end) => {
     mutations++

@@ -232,7 +232,7 @@ void t.test('a moved file stays, and a dropped table takes its files along', asy
   set.publishSync({ tablesDropped: [tableId] })
   t.throws(() => set.publishSync({ filesAdded: [{ storeId, file }] }), /comes back/)
   t.same(set.removeObsoleteFiles(), [`00000${file.fileNumber}.sst`])
-  t.equal(set.current.store(storeId), undefined)
+  t.equal(set.current.stores.get(storeId), undefined)
 })
 
 void t.test('a file that cannot be removed is reported and goes at the next open', async (t) => {
