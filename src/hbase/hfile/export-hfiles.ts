@@ -13,7 +13,7 @@ import { checkAborted, CellarError, ErrorCode } from '../../base/errors.js'
 import { systemClock } from '../../base/clock.js'
 import { systemRandomBytes } from '../../base/random-bytes.js'
 import type { SettingsOf } from '../../base/options.js'
-import { checkDatabase, type Database, type Snapshot } from '../../api/index.js'
+import { checkDatabase, type Database } from '../../api/index.js'
 import { writeEscaped } from '../../storage/cell/cell-key.js'
 import type { CellView } from '../../storage/cell/cell-view.js'
 import { loadChecksums } from '../../storage/codec/checksum.js'
@@ -21,6 +21,7 @@ import { loadCodecs } from '../../storage/codec/codec.js'
 import { checkDirectory } from '../../storage/engine/options.js'
 import { NodeFileSystem } from '../../storage/fs/node-fs.js'
 import type { FileSystem } from '../../storage/fs/types.js'
+import type { Admin } from '../../table/admin.js'
 import { exportedChunks } from '../../table/transfer/export-cells.js'
 import {
   completeExport,
@@ -43,18 +44,6 @@ export interface HFileExport {
   readonly files: readonly ExportedFile[]
   /** Number of cells in them: puts and delete markers. */
   readonly cells: number
-}
-
-interface Exporting {
-  exportTable(
-    name: string,
-    options: {
-      readonly raw: true
-      readonly versions: 'all'
-      readonly compression: 'NONE'
-      readonly snapshot?: Snapshot
-    },
-  ): AsyncGenerator<Buffer, void>
 }
 
 /**
@@ -91,12 +80,12 @@ export async function exportWithId(
     const message = 'only an embedded database exports to HFiles: this one has no exportTable'
     throw new CellarError(ErrorCode.unsupported, message)
   }
-  const admin = database.admin as unknown as Exporting
+  const admin = database.admin as unknown as Admin
   const fileSystem = settings.fileSystem ?? new NodeFileSystem()
   await loadChecksums()
   const { signal, snapshot, onProgress } = settings
-  const given = { raw: true, versions: 'all', compression: 'NONE' } as const
-  const stream = admin.exportTable(table, { ...given, ...(snapshot && { snapshot }) })
+  const given = { raw: true, versions: 'all', compression: 'NONE', snapshot } as const
+  const stream = admin.exportTable(table, given)
   let files: Files | undefined
   try {
     for await (const { families, table: head, visit } of exportedChunks(stream, loadCodecs())) {

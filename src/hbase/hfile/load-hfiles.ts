@@ -17,6 +17,7 @@ import { loadChecksums } from '../../storage/codec/checksum.js'
 import { checkDirectory } from '../../storage/engine/options.js'
 import { NodeFileSystem } from '../../storage/fs/node-fs.js'
 import type { FileSystem } from '../../storage/fs/types.js'
+import type { Admin } from '../../table/admin.js'
 import { ExportCollector } from '../../table/transfer/export-collector.js'
 import { ChunkEncoder, ChunkKind, exportMagic } from '../../table/transfer/export-format.js'
 import { plainCodec } from '../../table/transfer/export-table.js'
@@ -41,13 +42,6 @@ export interface HFileLoad {
   readonly rows: number
   /** Number of cells that were added. Of equal cells of the files only the newest one is. */
   readonly cells: number
-}
-
-interface Importing {
-  importTable(
-    source: AsyncIterable<Uint8Array>,
-    options: { readonly table: string; readonly source: string; readonly signal?: AbortSignal },
-  ): Promise<{ readonly rows: number; readonly cells: number }>
 }
 
 /**
@@ -83,9 +77,8 @@ export async function loadHFiles(
   const sources = list.flatMap((directory) => {
     return filesOf(settings.fileSystem ?? new NodeFileSystem(), directory)
   })
-  const admin = database.admin as unknown as Importing
-  const { signal } = settings
-  const given = { table: name, source: 'the HFiles', ...(signal && { signal }) }
+  const admin = database.admin as unknown as Admin
+  const given = { table: name, source: 'the HFiles', signal: settings.signal }
   const { rows, cells } = await admin.importTable(stream(name, sources, settings), given)
   return { table: name, files: sources.length, rows, cells }
 }

@@ -9,7 +9,7 @@ import {
 import { checkAborted } from '../../base/errors.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
 import { moveOptions, type MoveOptions } from './options.js'
-import { sourceCells } from './source-cells.js'
+import { sourceCells } from './source.js'
 
 /** Bytes of a cell beside row, family, qualifier and value, as `cellBytesMax` counts them. */
 const cellFrameBytes = 20

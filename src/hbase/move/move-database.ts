@@ -29,7 +29,6 @@ import { patienceOf, type Patience } from '../owned/log/log-store.js'
 import type { LoggedCell } from '../owned/log/logged-batch.js'
 import { RowWriter } from '../owned/row-writer.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
-import { ChangeReader } from './change-reader.js'
 import { differences, differencesOfRows, nameOf, type Difference } from './compare.js'
 import { exportTable } from './export-table.js'
 import { checkMove, ensureTarget } from './inspect-move.js'
@@ -42,8 +41,16 @@ import {
   type MoveSettings,
   type TableHFiles,
 } from './options.js'
-import { pieces, rowAfter, sourceCells } from './source-cells.js'
-import { hasFeed, nextSequence, storesOf, unloggedStateOf } from './source-state.js'
+import {
+  ChangeReader,
+  hasFeed,
+  nextSequence,
+  pieces,
+  rowAfter,
+  sourceCells,
+  storesOf,
+  unloggedStateOf,
+} from './source.js'
 
 /** Changes that are written together. */
 const changesPerGroup = 500
@@ -371,7 +378,7 @@ class Mover {
     this.#repaired++
     await this.#state.confirm()
     const surplusNames = new Set(surplus.map(nameOf))
-    const rows = { startRow: row, stopRow: rowAfter(row), ...(snapshot && { snapshot }) }
+    const rows = { startRow: row, stopRow: rowAfter(row), snapshot }
     for await (const { cells } of pieces(sourceCells(this.#source, table, rows))) {
       await this.#write(cells)
     }

@@ -1,6 +1,7 @@
 /**
- * Which rows a mutation names, and which of them the owner must read before it can carry the
- * mutation out. Arguments that the engine will refuse may be anything here, and load nothing.
+ * Which rows a mutation names, which of them the owner must read before it can carry the mutation
+ * out, and the order of the calls on a row. Arguments that the engine will refuse may be anything
+ * here, and load nothing.
  */
 import type { BytesLike, ColumnName } from '../../api/index.js'
 import { toBytes } from '../../base/bytes.js'
@@ -54,5 +55,28 @@ export function namedRows(find: () => readonly NamedRow[]): readonly NamedRow[] 
     return find().map(({ table, row, load }) => ({ table, row: toBytes(row), load }))
   } catch {
     return []
+  }
+}
+
+/** Calls of a database, of which those on one row run one after the other. */
+export class RowOrder {
+  /** By row, the end of the last call on it that is not carried out. */
+  readonly #ends = new Map<string, Promise<void>>()
+
+  /** Runs a call when the earlier calls on its rows have been carried out. */
+  async run<T>(rows: readonly NamedRow[], call: () => Promise<T>): Promise<T> {
+    const names = rows.map(({ table, row }) => `${table}\0${toBytes(row).toString('latin1')}`)
+    const earlier = names.map((name) => this.#ends.get(name) ?? Promise.resolve())
+    const running = Promise.all(earlier).then(call)
+    const ended = running.then(
+      () => undefined,
+      () => undefined,
+    )
+    for (const name of names) this.#ends.set(name, ended)
+    try {
+      return await running
+    } finally {
+      for (const name of names) if (this.#ends.get(name) === ended) this.#ends.delete(name)
+    }
   }
 }

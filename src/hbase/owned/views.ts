@@ -12,38 +12,37 @@ import type { EmbeddedTable } from '../../table/embedded-table.js'
 import type { RowWrite } from './log/apply.js'
 import { fill, Mirror } from './mirror.js'
 
-interface Generation {
-  open: boolean
-  /** Rows with an image by table, as latin1 texts. */
-  readonly rows: Map<string, Set<string>>
-  readonly tables: Map<string, EmbeddedTable>
-}
-
 /** A view; see `Database.snapshot`. */
 export class View implements Snapshot {
   readonly sequence: number
   /** Resolves when all batches up to the sequence are applied. */
   readonly ready: Promise<void>
+  /** @internal Rows with an image of this generation by table, as latin1 texts. */
+  readonly rows = new Map<string, Set<string>>()
+  /** @internal The images, by table. */
+  readonly tables = new Map<string, EmbeddedTable>()
+  /** @internal Whether it is not closed. */
+  isOpen = true
   readonly #views: Views
-  readonly #generation: Generation
 
-  constructor(views: Views, sequence: number, ready: Promise<void>, generation: Generation) {
+  constructor(views: Views, sequence: number, ready: Promise<void>) {
     this.#views = views
     this.sequence = sequence
     this.ready = ready
-    this.#generation = generation
   }
 
   /** The table with the image of a row, if the row has changed since. `ERR_CLOSED`. */
   image(table: string, row: Uint8Array): EmbeddedTable | undefined {
-    this.#checkOpen()
-    return this.#views.image(this.#generation, table, row)
+    const name = nameOf(row)
+    return this.#since()
+      .find(({ rows }) => rows.get(table)?.has(name))
+      ?.tables.get(table)
   }
 
   /** Rows with images, unsorted. `ERR_CLOSED`. */
   changed(table: string): Buffer[] {
-    this.#checkOpen()
-    return this.#views.changed(this.#generation, table)
+    const names = new Set(this.#since().flatMap(({ rows }) => [...(rows.get(table) ?? [])]))
+    return Array.from(names, (name) => Buffer.from(name, 'latin1'))
   }
 
   /** Whether the view belongs to these views. */
@@ -53,7 +52,7 @@ export class View implements Snapshot {
 
   /** Releases the view, and the rows that were kept for it. */
   close(): void {
-    this.#generation.open = false
+    this.isOpen = false
     this.#views.collect()
   }
 
@@ -62,8 +61,9 @@ export class View implements Snapshot {
     this.close()
   }
 
-  #checkOpen(): void {
-    if (!this.#generation.open) throw closedError('the snapshot')
+  #since(): readonly View[] {
+    if (!this.isOpen) throw closedError('the snapshot')
+    return this.#views.since(this)
   }
 }
 
@@ -72,7 +72,8 @@ export class Views {
   readonly #store: Store
   readonly #clock: Clock
   #mirror: Promise<Mirror> | undefined = undefined
-  #generations: Generation[] = []
+  /** Those with images that an open view may need, oldest first. */
+  #generations: View[] = []
 
   constructor(store: Store, clock: Clock) {
     this.#store = store
@@ -81,10 +82,10 @@ export class Views {
 
   /** Opens a view of the batches up to a sequence. */
   open(sequence: number, ready: Promise<void>): View {
-    const generation: Generation = { open: true, rows: new Map(), tables: new Map() }
-    this.#generations.push(generation)
+    const view = new View(this, sequence, ready)
+    this.#generations.push(view)
     ready.catch(() => undefined)
-    return new View(this, sequence, ready, generation)
+    return view
   }
 
   /** Keeps the rows that are about to change, for the views that are open. */
@@ -108,7 +109,7 @@ export class Views {
     }
   }
 
-  async #makeTable({ tables, rows }: Generation, name: string): Promise<EmbeddedTable> {
+  async #makeTable({ tables, rows }: View, name: string): Promise<EmbeddedTable> {
     this.#mirror ??= Mirror.open(this.#store, this.#clock)
     const table = await (await this.#mirror).make(name)
     tables.set(name, table)
@@ -116,26 +117,14 @@ export class Views {
     return table
   }
 
-  /** As {@link View.image}. */
-  image(from: Generation, table: string, row: Uint8Array): EmbeddedTable | undefined {
-    const name = nameOf(row)
-    for (const generation of this.#since(from)) {
-      if (generation.rows.get(table)?.has(name) === true) return generation.tables.get(table)
-    }
-    return undefined
-  }
-
-  /** As {@link View.changed}. */
-  changed(from: Generation, table: string): Buffer[] {
-    const names = new Set<string>()
-    for (const { rows } of this.#since(from))
-      for (const name of rows.get(table) ?? []) names.add(name)
-    return Array.from(names, (name) => Buffer.from(name, 'latin1'))
+  /** A view and those that were opened later: the first image of a row is as the view saw it. */
+  since(view: View): readonly View[] {
+    return this.#generations.slice(this.#generations.indexOf(view))
   }
 
   /** Drops images that no open view needs. */
   collect(): void {
-    while (this.#generations[0]?.open === false) {
+    while (this.#generations[0]?.isOpen === false) {
       const { tables } = this.#generations.shift()!
       for (const { name } of tables.values()) {
         void this.#mirror?.then(({ database }) => database.dropTable(name)).catch(() => undefined)
@@ -145,13 +134,9 @@ export class Views {
 
   /** Closes all views. */
   async close(): Promise<void> {
-    for (const generation of this.#generations) generation.open = false
+    for (const view of this.#generations) view.isOpen = false
     this.#generations = []
     await (await this.#mirror)?.database.close()
-  }
-
-  #since(from: Generation): readonly Generation[] {
-    return this.#generations.slice(this.#generations.indexOf(from))
   }
 }
 

@@ -1,13 +1,13 @@
 /** Administration of a remote HBase. */
-import { requireCapability, type Admin, type Capability } from '../../api/index.js'
+import type { Admin } from '../../api/index.js'
 import type * as types from '../../api/index.js'
 import { checkNamespaceName, newTableName, noSuchTable, plainTableName } from '../../api/names.js'
 import { readArguments } from '../../base/arguments.js'
-import { CellarError, ErrorCode, hasCode } from '../../base/errors.js'
+import { ErrorCode, hasCode } from '../../base/errors.js'
 import { ensureTable } from '../../checks/ensure-table.js'
 import { describeAlteration, describeNewTable } from '../../checks/schema.js'
 import { HBaseErrorCode } from './wire/errors.js'
-import { hbaseCapabilities } from './capabilities.js'
+import { refuse } from './capabilities.js'
 import type { Client } from './client.js'
 import { methods, type Method } from './wire/methods.js'
 import {
@@ -192,9 +192,4 @@ export class HBaseAdmin implements Admin {
       if (!hasCode(error, ErrorCode.tableNotEnabled)) throw error
     }
   }
-}
-
-function refuse(capability: Capability, what: string): void {
-  requireCapability(hbaseCapabilities, capability, what)
-  throw new CellarError(ErrorCode.unsupported, what)
 }

@@ -1,17 +1,15 @@
 /** A remote HBase as a database: the public entry `cellardb/hbase`. */
-import {
-  requireCapability,
-  type AtomicResult,
-  type Capabilities,
-  type Change,
-  type Database,
-  type Snapshot,
-  type TableOptions,
+import type {
+  AtomicResult,
+  Capabilities,
+  Change,
+  Database,
+  Snapshot,
+  TableOptions,
 } from '../../api/index.js'
 import { plainTableName } from '../../api/names.js'
-import { CellarError, ErrorCode } from '../../base/errors.js'
 import { HBaseAdmin } from './admin.js'
-import { hbaseCapabilities } from './capabilities.js'
+import { hbaseCapabilities, refuse } from './capabilities.js'
 import { Client } from './client.js'
 import { methods } from './wire/methods.js'
 import { hbaseOptions, type HBaseOptions } from './wire/options.js'
@@ -75,9 +73,4 @@ export class HBaseDatabase implements Database<HBaseTable> {
   async close(): Promise<void> {
     this.#client.close()
   }
-}
-
-function refuse(capability: keyof Capabilities, what: string): never {
-  requireCapability(hbaseCapabilities, capability, what)
-  throw new CellarError(ErrorCode.unsupported, what)
 }

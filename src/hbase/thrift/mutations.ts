@@ -134,9 +134,7 @@ export class RowStructBuilder {
         const { family, escapedQualifier } = parseSingleColumn(column)
         const at = this.#timestamp(timestamp)
         if (type !== CellType.put) {
-          if (type === CellType.delete && at === undefined) {
-            throw notInThrift('marker')
-          }
+          if (type === CellType.delete && at === undefined) throw notInThrift('marker')
           markers.push({ type, family, escapedQualifier, timestamp: at })
           return
         }
@@ -145,13 +143,7 @@ export class RowStructBuilder {
       },
     })
     for (const [ttl, columnValues] of byLifetime(values)) {
-      const struct = {
-        row: this.#row,
-        columnValues,
-        ...this.#durabilityMember(),
-        ...ttlMember(ttl === 0 ? undefined : ttl),
-      }
-      this.#mutations.push({ put: struct })
+      this.#push('put', { columnValues, ...ttlMember(ttl === 0 ? undefined : ttl) })
     }
     this.#addMarkers(markers)
   }
@@ -160,10 +152,7 @@ export class RowStructBuilder {
     checkSameRow(this.#row, deletion)
     const { markers, versions, isWholeRow, timestamp } = parseDelete(deletion)
     if (isWholeRow) {
-      const at = this.#timestamp(timestamp)
-      this.#mutations.push({
-        deleteSingle: { row: this.#row, timestamp: at, ...this.#durabilityMember() },
-      })
+      this.#push('deleteSingle', { timestamp: this.#timestamp(timestamp) })
       return
     }
     const type = CellType.delete
@@ -202,11 +191,11 @@ export class RowStructBuilder {
       if (known === undefined) deletes.set(place, { deleteType, columns: [column] })
       else known.columns.push(column)
     }
-    for (const each of deletes.values()) {
-      this.#mutations.push({
-        deleteSingle: { row: this.#row, ...each, ...this.#durabilityMember() },
-      })
-    }
+    for (const each of deletes.values()) this.#push('deleteSingle', each)
+  }
+
+  #push(kind: 'put' | 'deleteSingle', members: Struct): void {
+    this.#mutations.push({ [kind]: { row: this.#row, durability: this.#durability, ...members } })
   }
 
   #columnValue(
@@ -229,10 +218,6 @@ export class RowStructBuilder {
     const own = timestamp === latestTimestamp ? undefined : timestamp
     if (own === undefined) this.#isRepeatable = false
     return own
-  }
-
-  #durabilityMember(): Struct {
-    return this.#durability === undefined ? {} : { durability: this.#durability }
   }
 }
 
@@ -293,24 +278,15 @@ function updateStruct(
 ): UpdateStruct {
   const row = rowBytes(operation.row)
   const { returnResults, timestamp } = parseUpdate(operation, () => undefined)
-  if (operation.timeRange !== undefined || timestamp !== undefined) {
-    throw notInThrift('updateTime')
-  }
+  if (operation.timeRange !== undefined || timestamp !== undefined) throw notInThrift('updateTime')
   const durability = durabilityCode(operation.durability)
-  const struct = {
-    row,
-    columns,
-    durability,
-    returnResults,
-    ...ttlMember(operation.ttlMilliseconds),
-  }
+  const ttl = ttlMember(operation.ttlMilliseconds)
+  const struct = { row, columns, durability, returnResults, ...ttl }
   return { struct, families: columns.map(({ family }) => family) }
 }
 
-function columnParts(column: ColumnName): {
-  family: string
-  qualifier: Buffer
-} {
+/** The family and the qualifier of a column. */
+export function columnParts(column: ColumnName): { family: string; qualifier: Buffer } {
   const { family, escapedQualifier } = parseSingleColumn(column)
   return { family, qualifier: unescape(escapedQualifier, 0, escapedQualifier.length) }
 }

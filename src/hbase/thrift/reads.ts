@@ -1,7 +1,7 @@
 /** Gets and scans as structs of the Thrift2 service. Options that it lacks are refused. */
-import { invalidArgument } from '../../base/errors.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { checkArray, checkBoolean, checkInteger, checkObject } from '../../base/arguments.js'
-import type { Get, ReadOptions, Scan } from '../../api/index.js'
+import type { Filter, Get, ReadOptions, Scan } from '../../api/index.js'
 import {
   checkFilter,
   checkGet,
@@ -14,7 +14,7 @@ import { rowBytes } from '../../checks/rows.js'
 import { unescape } from '../../storage/cell/cell-key.js'
 import { parseColumn, type ColumnName } from '../../storage/cell/column-name.js'
 import { joinTimestamp, type TimeRange } from '../../storage/cell/timestamp.js'
-import { filterMember } from './filters.js'
+import { textOfFilter } from '../../storage/filter/parse/parse-filter.js'
 import { notInThrift } from './refusals.js'
 import type { Struct } from './wire/structs.js'
 
@@ -29,9 +29,7 @@ export function getStruct(get: Get): ReadStruct {
   checkGet(get)
   const row = rowBytes(get.row)
   const { columns, families } = columnStructs(get.columns)
-  if (get.familyTimeRanges !== undefined) {
-    throw notInThrift('familyTimeRanges')
-  }
+  if (get.familyTimeRanges !== undefined) throw notInThrift('familyTimeRanges')
   checkCommon(get)
   const existenceOnly = checkBoolean(get.checkExistenceOnly, 'checkExistenceOnly', false)
   const struct = {
@@ -62,6 +60,12 @@ export function scanStruct(scan: Scan): ReadStruct {
   checkInteger(scan.maxResultBytes, 'maxResultBytes', 1)
   checkCommon(scan)
   const ranges = Object.entries(checkObject(scan.familyTimeRanges ?? {}, 'familyTimeRanges'))
+  const byFamily = new Map(
+    ranges.map(([family, range]) => {
+      const name = Buffer.from(family, 'utf8').toString('latin1')
+      return [name, fullRange(parseTimeRange(range))] as const
+    }),
+  )
   const struct = {
     columns,
     caching: scan.caching,
@@ -70,15 +74,7 @@ export function scanStruct(scan: Scan): ReadStruct {
     cacheBlocks: checkBoolean(scan.cacheBlocks, 'cacheBlocks', true),
     readType: scan.readType === undefined ? undefined : readTypes[scan.readType],
     reversed: scan.reversed,
-    familyTimeRanges:
-      ranges.length === 0
-        ? undefined
-        : new Map(
-            ranges.map(([family, range]) => {
-              const name = Buffer.from(family, 'utf8').toString('latin1')
-              return [name, fullRange(parseTimeRange(range))]
-            }),
-          ),
+    familyTimeRanges: byFamily.size === 0 ? undefined : byFamily,
     ...filterMember(scan.filter),
   }
   return { struct, families: [...families, ...ranges.map(([family]) => family)] }
@@ -89,9 +85,21 @@ function checkCommon(options: ReadOptions): void {
   checkIsolation(options.isolation ?? 'READ_COMMITTED', options.snapshot)
   checkBoolean(options.loadFamiliesOnDemand, 'loadFamiliesOnDemand', false)
   if (options.snapshot !== undefined) throw invalidArgument('the snapshot is of another database')
-  if (options.isolation === 'READ_UNCOMMITTED') {
-    throw notInThrift('uncommitted')
-  }
+  if (options.isolation === 'READ_UNCOMMITTED') throw notInThrift('uncommitted')
+}
+
+/**
+ * The member of a get or scan for its filter: its text in HBase's language, which the gateway
+ * parses. A filter object has no text, unless `parseFilter` made it. `ERR_UNSUPPORTED`.
+ */
+function filterMember(filter: Filter | undefined): Struct {
+  if (filter === undefined) return {}
+  const text = textOfFilter(filter)
+  if (text !== undefined) return { filterString: text }
+  const message =
+    "a filter object needs the capability 'filters', which this backend lacks; " +
+    'filters of parseFilter can be sent: parseFilter("PrefixFilter(\'a\')")'
+  throw new CellarError(ErrorCode.unsupported, message)
 }
 
 /** Columns as structs; undefined = all. The later mention wins, as `ReadOptions.columns` says. */

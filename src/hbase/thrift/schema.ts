@@ -6,12 +6,11 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import {
-  requireCapability,
-  type FamilyDescription,
-  type FamilyOptions,
-  type TableDescription,
-  type TableOptions,
+import type {
+  FamilyDescription,
+  FamilyOptions,
+  TableDescription,
+  TableOptions,
 } from '../../api/index.js'
 import { familyOptions, tableOptions } from '../../api/schema.js'
 import { checkForm } from '../../checks/forms.js'
@@ -19,7 +18,7 @@ import type { DescribedTable } from '../../checks/schema.js'
 import { defaultNamespace, namespaceOf } from '../../storage/cell/limits.js'
 import { defaultCompaction } from '../../storage/compaction/setting.js'
 import { wrongAnswer } from './wire/errors.js'
-import { hbaseCapabilities } from './capabilities.js'
+import { refuse } from './capabilities.js'
 import { notInThrift } from './refusals.js'
 import type { Struct } from './wire/structs.js'
 
@@ -103,8 +102,7 @@ export function familyWithDefaults([name, options]: [string, FamilyOptions]): [
 
 /** Refuses coprocessors. For the checks of tables. */
 export function refuseCoprocessors(list: unknown): void {
-  if (Array.isArray(list) && list.length === 0) return
-  requireCapability(hbaseCapabilities, 'coprocessors', 'a table with coprocessors')
+  if (!Array.isArray(list) || list.length > 0) refuse('coprocessors', 'a table with coprocessors')
 }
 
 /** The struct of a table; `before` is the stored one of an alteration. */

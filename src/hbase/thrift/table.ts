@@ -3,7 +3,7 @@ import { noSuchFamily } from '../../api/names.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import { readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, hasCode, invalidArgument } from '../../base/errors.js'
-import { emptyReceipt, Result, requireCapability } from '../../api/index.js'
+import { emptyReceipt, Result } from '../../api/index.js'
 import type * as types from '../../api/index.js'
 import { parseCondition } from '../../checks/conditions.js'
 import { checkForm } from '../../checks/forms.js'
@@ -11,15 +11,14 @@ import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../../
 import { checkAction, durabilityOf } from '../../checks/operations.js'
 import { rowBytes } from '../../checks/rows.js'
 import { rowMutationsOptions } from '../../api/mutations.js'
-import { unescape } from '../../storage/cell/cell-key.js'
-import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import { HBaseErrorCode } from './wire/errors.js'
 import { runBatch } from './batch.js'
 import type { Client, EncodedCall } from './client.js'
-import { hbaseCapabilities } from './capabilities.js'
+import { refuse } from './capabilities.js'
 import { methods, type Method } from './wire/methods.js'
 import {
   appendStruct,
+  columnParts,
   incrementStruct,
   RowStructBuilder,
   type RowStructs,
@@ -115,7 +114,7 @@ export class HBaseTable implements types.Table {
   }
 
   scan(scan: types.Scan = {}): types.ResultScanner {
-    requireRaw(scan)
+    if (checkForm(scan, 'scan').raw === true) refuse('rawScans', 'a raw scan')
     const plan = readArguments(() => planScan(scan, this.#client.settings.pageRows))
     const { name } = this
     const checkFamilies = (families: readonly string[]): Promise<readonly string[]> => {
@@ -201,8 +200,7 @@ export class HBaseTable implements types.Table {
 
   async mutateRows(request: types.MultiRowMutations): Promise<boolean> {
     checkForm(request, 'mutateRows')
-    requireCapability(hbaseCapabilities, 'atomicAcrossRows', 'mutateRows')
-    return false
+    return refuse('atomicAcrossRows', 'mutateRows')
   }
 
   async batch(
@@ -279,26 +277,17 @@ export class HBaseTable implements types.Table {
   #prepareCheck(check: types.Check, action: types.CheckAction): PreparedCall {
     const row = rowBytes(checkForm(check, 'check').row)
     const condition = parseCondition(check)
-    if (condition === undefined) {
-      throw notInThrift('checkFilter')
-    }
-    if (check.timeRange !== undefined) {
-      throw notInThrift('checkTimeRange')
-    }
-    const { family, escapedQualifier } = parseSingleColumn(check.column as types.ColumnName)
+    if (condition === undefined) throw notInThrift('checkFilter')
+    if (check.timeRange !== undefined) throw notInThrift('checkTimeRange')
+    const column = columnParts(check.column as types.ColumnName)
     checkAction(action)
     const builder = this.#builder(row, durabilityOf(action))
     builder.addAll('mutations' in action ? action.mutations : [action])
     const { mutations, families } = builder.build()
-    const parameters = {
-      row,
-      family,
-      qualifier: unescape(escapedQualifier, 0, escapedQualifier.length),
-      operator: operators[condition.operator],
-      value: condition.expected,
-      mutations: { row, mutations },
-    }
-    return this.#prepare(methods.checkAndMutate, parameters, [family, ...families])
+    const operator = operators[condition.operator]
+    const value = condition.expected
+    const parameters = { row, ...column, operator, value, mutations: { row, mutations } }
+    return this.#prepare(methods.checkAndMutate, parameters, [column.family, ...families])
   }
 
   async #update(
@@ -338,12 +327,5 @@ export class HBaseTable implements types.Table {
     this.#catalog.forget(this.name)
     // The gateway does not always say that a table is gone; this read does.
     await this.#catalog.read(this.name)
-  }
-}
-
-/** Throws `ERR_UNSUPPORTED` for a raw scan. */
-function requireRaw(scan: types.Scan): void {
-  if (checkForm(scan, 'scan').raw === true) {
-    requireCapability(hbaseCapabilities, 'rawScans', 'a raw scan')
   }
 }

@@ -1,6 +1,7 @@
-/** The stored cells of a table in order, cut into pieces that are written one after the other. */
-import type { BytesLike, Database, Snapshot } from '../../api/index.js'
+/** The source of a move: its stored cells in pieces, its feed, and changes that no feed shows. */
+import type { BytesLike, Change, Database, Snapshot, UnloggedState } from '../../api/index.js'
 import { loadCodecs } from '../../storage/codec/codec.js'
+import type { Admin } from '../../table/admin.js'
 import { exportedCells } from '../../table/transfer/export-cells.js'
 import type { LoggedCell } from '../owned/log/logged-batch.js'
 
@@ -17,18 +18,11 @@ export interface Piece {
 /** The rows to read. */
 export interface Rows {
   /** First row, inclusive; absent = the first of the table. */
-  readonly startRow?: BytesLike
+  readonly startRow?: BytesLike | undefined
   /** Row at which the cells end; absent = the end of the table. */
-  readonly stopRow?: BytesLike
+  readonly stopRow?: BytesLike | undefined
   /** The moment to read; absent = the time of the call. */
-  readonly snapshot?: Snapshot
-}
-
-interface Exporting {
-  exportTable(
-    name: string,
-    options: Rows & { raw: true; versions: 'all'; compression: 'NONE' },
-  ): AsyncGenerator<Buffer, void>
+  readonly snapshot?: Snapshot | undefined
 }
 
 /**
@@ -41,7 +35,7 @@ export async function* sourceCells(
   rows: Rows,
 ): AsyncGenerator<LoggedCell, void> {
   if ('exportTable' in source.admin) {
-    const admin = source.admin as unknown as Exporting
+    const admin = source.admin as unknown as Admin
     const given = { ...rows, raw: true, versions: 'all', compression: 'NONE' } as const
     for await (const part of exportedCells(admin.exportTable(table, given), loadCodecs())) {
       if ('table' in part) continue
@@ -93,4 +87,68 @@ export async function* pieces(
 /** The first row behind a row. */
 export function rowAfter(row: Buffer): Buffer {
   return Buffer.concat([row, Buffer.alloc(1)])
+}
+
+/** A feed that is open from the beginning, so that the source keeps its log. */
+export class ChangeReader {
+  readonly #abort = new AbortController()
+  readonly #feed: AsyncGenerator<Change, void>
+  #next: Promise<IteratorResult<Change, void>>
+
+  constructor(source: Database, fromSequence: number, tables: readonly string[]) {
+    const { signal } = this.#abort
+    this.#feed = source.changes({ fromSequence, table: tables, signal })
+    this.#next = this.#ask()
+  }
+
+  /**
+   * The changes up to a sequence, which ends when a later change arrives: the caller has written
+   * one. `ERR_CHANGES_GONE`.
+   */
+  async *through(sequence: number): AsyncGenerator<Change, void> {
+    for (;;) {
+      const { done, value } = await this.#next
+      if (done === true || value.sequence > sequence) return
+      this.#next = this.#ask()
+      yield value
+    }
+  }
+
+  /** Ends the feed, and with it the hold on the log of the source. */
+  close(): void {
+    // A feed that waits ends by the signal, one that has yielded only by its return.
+    this.#abort.abort()
+    this.#feed.return().catch(() => undefined)
+  }
+
+  #ask(): Promise<IteratorResult<Change, void>> {
+    const next = this.#feed.next()
+    // A failure is that of the call that waits for it.
+    next.catch(() => undefined)
+    return next
+  }
+}
+
+/** See {@link UnloggedState}; of other sources always the same. */
+export function unloggedStateOf({ admin }: Database, table: string): UnloggedState {
+  if (!('unloggedState' in admin)) return { stores: '', mutations: 0 }
+  return (admin as unknown as Admin).unloggedState(table)
+}
+
+/** The stores of tables, by name of the table. */
+export function storesOf(source: Database, tables: readonly string[]): Record<string, string> {
+  return Object.fromEntries(tables.map((name) => [name, unloggedStateOf(source, name).stores]))
+}
+
+/** The sequence of the next change; 0 of a source without feed. */
+export function nextSequence(source: Database): number {
+  if (!hasFeed(source)) return 0
+  const snapshot = source.snapshot()
+  snapshot.close()
+  return snapshot.sequence + 1
+}
+
+/** Whether a move follows the changes of the source. */
+export function hasFeed({ capabilities }: Database): boolean {
+  return capabilities.changes && capabilities.snapshots
 }
