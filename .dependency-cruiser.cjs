@@ -101,7 +101,7 @@ const rooms = {
   },
   'systems/messaging': {
     order: ['prune-job', 'topics', 'store', 'live', 'publish', 'fetch'],
-    shared: ['ascending-clock', 'errors', 'message-id', 'options', 'types'],
+    shared: ['errors', 'message-id', 'options', 'types'],
   },
   'systems/metastore': {
     order: [

@@ -20,8 +20,7 @@ import { packPointers } from '../../src/systems/transactions/prune-job/job-data.
 import type { PruneContext } from '../../src/systems/messaging/prune-job/prune-context.js'
 import { createCellHook } from '../../src/systems/messaging/prune-job/prune-hook.js'
 import { TopicRows, encodePointer } from '../../src/systems/messaging/store/rows.js'
-import { topicPrefix } from '../../src/systems/messaging/topics/topic.js'
-import type { TopicRecord } from '../../src/systems/messaging/topics/topic-metadata.js'
+import { type TopicRecord, topicPrefix } from '../../src/systems/messaging/topics/topic.js'
 
 /** Cells that one call shows to the hook. */
 export const cellsPerCall = 10_000

@@ -1,6 +1,5 @@
 /** The messaging tables and their pruning. The public entry `cellardb/messaging`. */
-export type { TopicId } from './topics/topic.js'
-export { readTopics, type TopicRecord, type TopicState } from './topics/topic-metadata.js'
+export { readTopics, type TopicId, type TopicRecord, type TopicState } from './topics/topic.js'
 export type { TransactionSnapshot } from '../transactions/index.js'
 export { messagingPruning, type MessagingPruningOptions, type PrunedJob } from './prune-observer.js'
 export type { PruneCounts, PrunedRows } from './prune-job/prune-hook.js'
@@ -32,8 +31,13 @@ export { StandbyMessaging, type Leadership, type StandbyOptions } from './standb
 export type { MessagingOptions } from './options.js'
 export type { TopicStatistics } from './live/topic-state.js'
 export { MessageConsumer } from './consumer.js'
-export { MessageFetcher, MessagePublisher, MessagingAdmin } from './program.js'
-export { prepareFetch, type FetchBuilder } from './fetch/fetch-builder.js'
+export {
+  MessageFetcher,
+  MessagePublisher,
+  MessagingAdmin,
+  prepareFetch,
+  type FetchBuilder,
+} from './program.js'
 export {
   decodeMessageId,
   encodeMessageId,

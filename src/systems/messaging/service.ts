@@ -20,7 +20,6 @@ import {
 } from '../../api/index.js'
 import { claim } from '../../comfort/claims.js'
 import { notCarried, startOf, storesOf } from '../transactions/index.js'
-import { CacheBudget } from './live/cache-budget.js'
 import { readClock } from './store/clock-row.js'
 import { closed, MessagingErrorCode } from './errors.js'
 import { fetchMessages, pollMessages } from './fetch/fetching.js'
@@ -45,9 +44,13 @@ import {
 import { publish, publishAtCommit, store, type CommitPublish } from './publish/publishing.js'
 import { rollBackRows } from './publish/rollback.js'
 import { TopicRegistry, type ServiceParts } from './live/topic-registry.js'
-import type { TopicState, TopicStatistics } from './live/topic-state.js'
-import { checkTopicId, type TopicId, type MessagingTables } from './topics/topic.js'
-import type { TopicRecord } from './topics/topic-metadata.js'
+import { CacheBudget, type TopicState, type TopicStatistics } from './live/topic-state.js'
+import {
+  type TopicRecord,
+  checkTopicId,
+  type TopicId,
+  type MessagingTables,
+} from './topics/topic.js'
 import type {
   ConsumerPosition,
   Message,

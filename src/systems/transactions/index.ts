@@ -20,21 +20,18 @@ export {
 export { TransactionManager } from './manager/manager.js'
 export type {
   CommitOptions,
+  ContextStartOptions,
+  ManagerSnapshot,
+  ManagerStatistics,
   PrunedPointers,
+  SnapshotTransaction,
   StartOptions,
   TransactionState,
 } from './manager/manager-calls.js'
 export type { ClientRetention, TransactionManagerOptions } from './options.js'
-export type {
-  ManagerSnapshot,
-  ManagerStatistics,
-  SnapshotTransaction,
-} from './manager/manager-snapshot.js'
 export { SingleParticipant, type Transactions, type TransactionParticipant } from './participant.js'
 export { TransactionContext } from './context.js'
-export type { ContextStartOptions } from './manager/manager-calls.js'
-export type { TransactionScope } from './scope.js'
-export { runTransaction, type ExecutorOptions } from './executor.js'
+export { runTransaction, type ExecutorOptions, type TransactionScope } from './executor.js'
 export { transactionalFamily } from './tables/transactional-family.js'
 export type { ConflictLevel } from './tables/transaction-writes.js'
 export { TransactionalTable, type TransactionalTableOptions } from './tables/transactional-table.js'

@@ -10,8 +10,7 @@ import {
 } from '../../../src/systems/messaging/index.js'
 import { encodePointer } from '../../../src/systems/messaging/store/rows.js'
 import { encodeMessageRow, encodePayloadRow } from './rows.js'
-import { topicPrefix } from '../../../src/systems/messaging/topics/topic.js'
-import { encodeTopicProperties } from '../../../src/systems/messaging/topics/topic-metadata.js'
+import { encodeTopicProperties, topicPrefix } from '../../../src/systems/messaging/topics/topic.js'
 import { tx, type Fixture, type MessagingCase } from './case.js'
 import { defaultTopic, serviceOf, texts } from './message-fixture.js'
 

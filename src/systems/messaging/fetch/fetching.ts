@@ -5,12 +5,11 @@ import { CellarError } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { messageIterator } from './message-iterator.js'
 import { idAfter, MessageReader } from './message-reader.js'
-import { checkedFetch, type CheckedFetch } from '../options.js'
+import { checkedFetch, type CheckedFetch, type FetchOptions } from '../options.js'
 import { checkExists } from '../publish/publishing.js'
 import type { TopicState } from '../live/topic-state.js'
 import type { TopicId } from '../topics/topic.js'
 import type { Message, MessageIterator } from '../types.js'
-import type { FetchOptions } from '../options.js'
 
 const pollLimitDefault = 1000
 

@@ -27,8 +27,7 @@ import {
 import { messageIterator, type MessageSource } from '../fetch/message-iterator.js'
 import { checkConsumer, checkedPosition } from '../fetch/positions.js'
 import { checkedPublish } from '../publish/requests.js'
-import { checkedProperties } from '../topics/topic-metadata.js'
-import { checkNamespace, checkTopicId } from '../topics/topic.js'
+import { checkedProperties, checkNamespace, checkTopicId } from '../topics/topic.js'
 import {
   answerObject,
   connectionDeclarations,

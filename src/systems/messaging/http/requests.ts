@@ -49,7 +49,6 @@ export const publishResponse = record('the answer to a publish', {
   }),
 })
 
-/** The start of a poll. */
 interface Start {
   readonly from?: Uint8Array | undefined
   readonly time?: number | undefined
@@ -100,7 +99,6 @@ export const consumeRequest = record('a poll', {
   transaction: optional('bytes', transaction),
 })
 
-/** A message in the answer to a poll. */
 const message = record('a message', { id: messageId, payload: bytes })
 
 /** The answer to a poll: blocks of messages, which {@link blockOf} makes, and an end. */
@@ -139,7 +137,6 @@ export function endOf(form: Form, isEmpty: boolean): Buffer | string {
 
 /** Decodes the answer to a poll as it arrives. */
 export interface MessageDecoder {
-  /** Whether the end was read. */
   readonly isDone: boolean
   /** Adds bytes; returns the messages that are complete now. They may be views of the bytes. */
   add(chunk: Uint8Array): Message[]

@@ -23,8 +23,101 @@ import {
 } from '../../../api/index.js'
 import { clockMutation } from '../store/clock-row.js'
 import { closed, MessagingErrorCode } from '../errors.js'
-import { TopicAppend } from './topic-append.js'
+import type { MessageRange } from '../options.js'
+import { PackedPayloads } from '../store/packed-payloads.js'
+import type { Place, StoredBatch } from '../store/stored-batch.js'
 import type { TopicState } from './topic-state.js'
+
+/** Most bytes of payloads in one row; a larger message has a row of its own. */
+export const rowBytesMax = 32 << 10
+
+interface OpenRow {
+  readonly publishTimestamp: number
+  sequenceId: number
+  readonly pointer: bigint | undefined
+  readonly parts: PackedPayloads[]
+  bytes: number
+}
+
+/**
+ * The messages that one batch of the writer appends to one topic. Consecutive requests without a
+ * transaction share rows: their messages have consecutive places.
+ */
+export class TopicAppend {
+  readonly topic: TopicState
+  /** The generation of the appended messages. */
+  readonly generation: number
+  readonly #rows: (OpenRow | StoredBatch)[] = []
+  #open: OpenRow | undefined
+  #sealed: readonly StoredBatch[] | undefined
+
+  constructor(topic: TopicState) {
+    this.topic = topic
+    this.generation = topic.generation
+  }
+
+  /**
+   * Assigns the places of a request, from the time `now` on. A request without payloads is one row
+   * that refers to the stored payloads of its pointer.
+   */
+  add(payloads: readonly PackedPayloads[], pointer: bigint | undefined, now: number): MessageRange {
+    assert(this.#sealed === undefined, 'no request joins rows that are being written')
+    const clock = this.topic.publishClock
+    clock.advance(now)
+    const start = clock.peek()
+    if (payloads.length === 0) {
+      this.#open = undefined
+      this.#rows.push({ ...clock.take(), pointer, payloads: undefined })
+    }
+    for (const each of payloads) {
+      clock.assign(each, (part, last) => this.#place(part, last, pointer))
+    }
+    return {
+      startTimestamp: start.publishTimestamp,
+      startSequenceId: start.sequenceId,
+      endTimestamp: clock.timestamp,
+      endSequenceId: clock.sequence,
+    }
+  }
+
+  /** The rows, after all requests were added. */
+  rows(): readonly StoredBatch[] {
+    this.#sealed ??= this.#rows.map((row) => {
+      if (!('parts' in row)) return row
+      const { publishTimestamp, sequenceId, pointer, parts } = row
+      return { publishTimestamp, sequenceId, pointer, payloads: PackedPayloads.join(parts) }
+    })
+    return this.#sealed
+  }
+
+  mutations(): AtomicMutation[] {
+    return this.rows().map((row) => this.topic.rows.messages(row))
+  }
+
+  /** Adds messages to the open row if they belong to it, otherwise opens the next row. */
+  #place(
+    payloads: PackedPayloads,
+    { publishTimestamp, sequenceId }: Place,
+    pointer: bigint | undefined,
+  ): void {
+    const open = this.#open
+    if (
+      open !== undefined &&
+      pointer === undefined &&
+      open.pointer === undefined &&
+      open.publishTimestamp === publishTimestamp &&
+      open.bytes + payloads.bytes <= rowBytesMax
+    ) {
+      open.parts.push(payloads)
+      open.bytes += payloads.bytes
+      open.sequenceId = sequenceId
+      return
+    }
+    const { bytes } = payloads
+    this.#open = { publishTimestamp, sequenceId, pointer, parts: [payloads], bytes }
+    this.#rows.push(this.#open)
+  }
+}
 
 /** A batch that is being made. */
 export class WriteBatch {
@@ -35,7 +128,6 @@ export class WriteBatch {
   timestampMax = -1
   readonly appends = new Map<TopicState, TopicAppend>()
 
-  /** The messages that the batch appends to a topic. */
   appendTo(topic: TopicState): TopicAppend {
     let append = this.appends.get(topic)
     if (append === undefined) this.appends.set(topic, (append = new TopicAppend(topic)))
@@ -58,15 +150,19 @@ interface Request {
   readonly reject: (error: unknown) => void
 }
 
+interface WriterOptions {
+  readonly clockTable: string
+  readonly durability: DurabilityOption
+  readonly queueBytesMax: number
+}
+
 /** Most bytes of requests in one batch; a larger request is a batch of its own. */
 const batchBytesMax = 4 << 20
 
 /** See the file header. */
 export class MessageWriter {
   readonly #database: Database
-  readonly #clockTable: string
-  readonly #durability: DurabilityOption
-  readonly #queueBytesMax: number
+  readonly #options: WriterOptions
   readonly #appended: (append: TopicAppend) => void
   readonly #requests = new GroupQueue<Request>({
     take: batchSize,
@@ -78,14 +174,12 @@ export class MessageWriter {
 
   constructor(
     database: Database,
-    options: { clockTable: string; durability: DurabilityOption; queueBytesMax: number },
+    options: WriterOptions,
     timestampMax: number,
     appended: (append: TopicAppend) => void,
   ) {
     this.#database = database
-    this.#clockTable = options.clockTable
-    this.#durability = options.durability
-    this.#queueBytesMax = options.queueBytesMax
+    this.#options = options
     this.#timestampMax = timestampMax
     this.#appended = appended
   }
@@ -106,7 +200,7 @@ export class MessageWriter {
    */
   async write(bytes: number, assign: Assign): Promise<void> {
     if (this.#isClosed) throw closed()
-    if (this.#queueBytes > this.#queueBytesMax) {
+    if (this.#queueBytes > this.#options.queueBytesMax) {
       const message = `${this.#queueBytes} bytes wait to be written`
       throw new CellarError(MessagingErrorCode.busy, message)
     }
@@ -152,9 +246,10 @@ export class MessageWriter {
     const { mutations, appends } = made
     this.#timestampMax = Math.max(this.#timestampMax, made.timestampMax)
     for (const append of appends.values()) mutations.push(...append.mutations())
-    mutations.push(clockMutation(this.#clockTable, this.#timestampMax))
+    const { clockTable, durability } = this.#options
+    mutations.push(clockMutation(clockTable, this.#timestampMax))
     try {
-      await this.#database.atomic({ mutations, durability: this.#durability })
+      await this.#database.atomic({ mutations, durability })
     } catch (error) {
       if (accepted.length === 1 || !isRefusal(error)) {
         for (const { reject } of accepted) reject(error)

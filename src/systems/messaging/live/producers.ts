@@ -10,8 +10,7 @@
  * A request is not written while an earlier request of its producer is neither written nor part of
  * the same frame. Messages therefore never overtake refused ones.
  */
-import { CellarError, assert } from '../../../api/index.js'
-import type { AtomicMutation, Database } from '../../../api/index.js'
+import { CellarError, assert, type AtomicMutation, type Database } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { corrupt } from '../../bytes/byte-reader.js'
 import { readTime, writeTime } from '../message-id.js'
@@ -59,7 +58,6 @@ class ProducerState {
     })
   }
 
-  /** Whether nothing is in progress. */
   get isIdle(): boolean {
     return this.#outcomes !== undefined && this.#pending.size === 0
   }
@@ -138,9 +136,7 @@ class ProducerState {
 export interface ProducerRow {
   /** `ERR_MESSAGING_BUSY` if an earlier request of the producer has no places. */
   check(batch: object): void
-  /** The value of the row. */
   value(batch: object, response: PublishResponse): Buffer
-  /** The request is written. */
   written(response: PublishResponse): void
 }
 

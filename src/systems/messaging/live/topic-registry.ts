@@ -8,6 +8,7 @@ import { MessageWriter } from './message-writer.js'
 import { CellarError, KeyedQueue, type Database, type Table } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import type { MessagingSettings } from '../options.js'
+import { TopicState } from './topic-state.js'
 import {
   effectiveProperties,
   encodeTopicProperties,
@@ -15,9 +16,6 @@ import {
   parseTopicMetadata,
   readTopic,
   type TopicMetadata,
-} from '../topics/topic-metadata.js'
-import { TopicState } from './topic-state.js'
-import {
   checkNamespace,
   checkTopicId,
   topicPrefix,
@@ -64,7 +62,6 @@ export class TopicRegistry {
     this.#lastTimestamp = lastTimestamp
   }
 
-  /** Reads all topics. */
   async load(): Promise<void> {
     for await (const result of this.#table.scan({ columns: [metadataColumn] })) {
       const found = readTopic(result)
@@ -112,7 +109,6 @@ export class TopicRegistry {
     })
   }
 
-  /** Replaces the properties. */
   async update(id: TopicId, properties: TopicProperties): Promise<void> {
     this.find(id)
     const effective = effectiveProperties(properties, this.#settings.ttlSecondsDefault)
@@ -122,7 +118,6 @@ export class TopicRegistry {
     })
   }
 
-  /** Ends the generation of a topic. */
   async delete(id: TopicId): Promise<void> {
     this.find(id)
     await this.#change(id, async () => {

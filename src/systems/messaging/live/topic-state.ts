@@ -1,21 +1,20 @@
 /**
  * The state of one topic in a service: its properties, its clocks, its newest messages, and its
- * waiting readers.
+ * waiting readers. The newest messages of all topics share a budget of memory.
  */
 import { assert, Waiters } from '../../../api/index.js'
-import { AscendingClock } from '../ascending-clock.js'
 import { MessageCache } from '../store/message-cache.js'
 import { TopicRows } from '../store/rows.js'
 import { Producers } from './producers.js'
 import {
+  AscendingClock,
   comparePlaces,
   placeOf,
   weightOf,
   type Place,
   type StoredBatch,
 } from '../store/stored-batch.js'
-import { topicPrefix, type TopicId } from '../topics/topic.js'
-import type { TopicMetadata } from '../topics/topic-metadata.js'
+import { type TopicMetadata, topicPrefix, type TopicId } from '../topics/topic.js'
 import type { TopicProperties } from '../types.js'
 
 /** The counters of a topic that was not used yet. */
@@ -56,7 +55,7 @@ export interface TopicStatistics extends ReturnType<typeof noCounts> {}
 /** The place before all messages, for a topic without messages. */
 const nowhere: Place = { publishTimestamp: -1, sequenceId: 0xffff }
 
-/** See the file header. */
+/** One topic; see the file header. */
 export class TopicState {
   readonly id: TopicId
   readonly name: string
@@ -150,5 +149,36 @@ export class TopicState {
   /** Resolves after a change, after `milliseconds`, or when the signal fires. */
   changed(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
     return this.#waiters.wait(signal, milliseconds)
+  }
+}
+
+/** Divides the memory for the newest messages among the topics of a service. */
+export class CacheBudget {
+  readonly #bytesMax: number
+  /** Weight of each topic with messages in memory, least recently written first. */
+  readonly #weights = new Map<TopicState, number>()
+  #bytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** Approximate bytes of all topics. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Updates the weight of a topic after a write; may evict the messages of other topics. */
+  written(topic: TopicState): void {
+    this.#bytes += topic.cache.weight - (this.#weights.get(topic) ?? 0)
+    assert(this.#bytes >= 0, 'the weight of all caches is never negative')
+    this.#weights.delete(topic)
+    this.#weights.set(topic, topic.cache.weight)
+    for (const [oldest, weight] of this.#weights) {
+      if (this.#bytes <= this.#bytesMax || oldest === topic) return
+      this.#bytes -= weight
+      this.#weights.delete(oldest)
+      oldest.cache.clear()
+    }
   }
 }

@@ -87,7 +87,6 @@ const RowFate = {
   /** It does not have the form of the table's rows: the row is kept unchanged. */
   foreign: 4,
 } as const
-/** One of the codes of {@link RowFate}. */
 type RowFate = (typeof RowFate)[keyof typeof RowFate]
 
 class PruneHook implements CellHook {
@@ -218,7 +217,6 @@ class PruneHook implements CellHook {
     this.#leftLow = low
   }
 
-  /** Whether the cell is the write pointer of a message. */
   #isPointer(cell: CellView): boolean {
     return (
       this.#hasPointers &&

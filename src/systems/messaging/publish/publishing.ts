@@ -9,13 +9,12 @@ import {
 import { notCarried } from '../../transactions/index.js'
 import { topicNotFound } from '../errors.js'
 import type { WriteBatch } from '../live/message-writer.js'
-import { checkPointer } from '../options.js'
+import { checkPointer, type Producer, type PublishRequest } from '../options.js'
 import { producerMutation, type ProducerRow } from '../live/producers.js'
 import { checkAge, checkHandedOut, checkRequest, type CheckedRequest } from './requests.js'
 import type { TopicState } from '../live/topic-state.js'
 import type { TopicId } from '../topics/topic.js'
 import type { PublishResponse } from '../types.js'
-import type { Producer, PublishRequest } from '../options.js'
 
 /** Messages for one topic of a commit. */
 export interface CommitPublish {
@@ -25,7 +24,6 @@ export interface CommitPublish {
   readonly messages: PublishRequest['messages']
 }
 
-/** A request to a topic, with the row of its producer. */
 interface TopicRequest {
   readonly topic: TopicState
   readonly request: CheckedRequest
@@ -160,7 +158,6 @@ async function write(
   return responses
 }
 
-/** Assigns the places of a request. */
 function assign(
   parts: ServiceParts,
   batch: WriteBatch,

@@ -11,7 +11,7 @@ import { startOf } from '../../transactions/index.js'
 import { MessagingErrorCode } from '../errors.js'
 import { publishFields, type MessagingSettings } from '../options.js'
 import { PayloadPacker, type PackedPayloads } from '../store/packed-payloads.js'
-import { rowBytesMax } from '../live/topic-append.js'
+import { rowBytesMax } from '../live/message-writer.js'
 import type { Producer, PublishRequest } from '../options.js'
 
 /** A checked, copied and packed request to publish or store. */

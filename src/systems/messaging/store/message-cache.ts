@@ -61,12 +61,10 @@ export class MessageCache<E> {
     this.#limits = checkLimits(limits)
   }
 
-  /** Weight of all entries. */
   get weight(): number {
     return this.#weight
   }
 
-  /** Number of entries. */
   get size(): number {
     return this.#entries.length - this.#head
   }
@@ -81,7 +79,6 @@ export class MessageCache<E> {
     this.#limits = checkLimits(limits)
   }
 
-  /** Removes all entries. */
   clear(): void {
     this.#entries = []
     this.#head = 0

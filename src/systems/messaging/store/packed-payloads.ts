@@ -29,7 +29,6 @@ export class PackedPayloads {
     this.value = value
   }
 
-  /** A single payload. */
   static single(payload: Buffer): PackedPayloads {
     return new PackedPayloads(1, false, payload)
   }
@@ -186,7 +185,6 @@ export class PayloadPacker {
     return PackedPayloads.packed(count, value)
   }
 
-  /** Discards the added payloads. */
   clear(): void {
     this.#count = 0
     this.#length = 0

@@ -157,7 +157,6 @@ function payloadsOf(result: Result, column: string): PackedPayloads | undefined 
 
 /** Coordinates of a message. */
 export interface MessageRow {
-  /** Topic of the message. */
   readonly id: TopicId
   /** 1 to 2^31-1. */
   readonly generation: number
@@ -169,7 +168,6 @@ export interface MessageRow {
 
 /** Coordinates of a stored payload. */
 export interface PayloadRow {
-  /** The topic of the payload. */
   readonly id: TopicId
   /** 1 to 2^31-1. */
   readonly generation: number

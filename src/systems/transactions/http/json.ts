@@ -49,9 +49,7 @@ export type StartBody = OptionsOf<typeof bodies.start>
 
 function changeOf(change: string, what: string): Uint8Array {
   const isBase64 = typeof change === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(change)
-  if (isBase64 && change.length % 4 === 0) {
-    return Buffer.from(change, 'base64')
-  }
+  if (isBase64 && change.length % 4 === 0) return Buffer.from(change, 'base64')
   throw invalidArgument(`${what} must be base64`)
 }
 

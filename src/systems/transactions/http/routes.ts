@@ -54,7 +54,6 @@ interface Call {
   readonly request: FastifyRequest
 }
 
-/** Makes a GET. */
 function get(path: string, id: string, summary: string, run: Route<Call>['run']): Route<Call> {
   return { at: `get ${path}`, id, summary, answers: { 200: summary, ...refusals }, run }
 }

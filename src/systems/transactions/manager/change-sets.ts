@@ -64,7 +64,6 @@ export class ChangeSets {
     }
   }
 
-  /** Ends a claim. */
   release(changes: ChangeSet): void {
     for (const key of changes) this.#claims.delete(key)
   }

@@ -18,6 +18,8 @@ import {
 import type { ChangeSet } from './change-sets.js'
 import { TransactionErrorCode } from '../errors.js'
 import type { ManagerSettings } from '../options.js'
+import type { VisibilitySnapshot } from '../transaction-snapshot.js'
+import type { PointerList } from './pointer-list.js'
 
 /** The declarations of the options of a short start. */
 export const startDeclarations = {
@@ -83,6 +85,63 @@ export interface PrunedPointers {
   readonly pruned: number
   /** The largest of them; undefined if there is none. */
   readonly largest: bigint | undefined
+}
+
+/** A running transaction in a snapshot. */
+export interface SnapshotTransaction {
+  /** Identity of the transaction: its first write pointer. */
+  readonly id: bigint
+  /** SHORT or LONG. */
+  readonly type: TransactionType
+  /** Milliseconds since the epoch. */
+  readonly expiration: number
+  /**
+   * Every pointer up to the bound was final at the start: visible to all later transactions, or
+   * invalid.
+   */
+  readonly visibilityUpperBound: bigint
+  /** Later write pointers of the transaction, ascending. */
+  readonly checkpoints: readonly bigint[]
+  /** Name that the client gave itself at the start; undefined without one. */
+  readonly client: string | undefined
+}
+
+/** State of a manager. The lists are shared with the manager and never change. */
+export interface ManagerSnapshot extends VisibilitySnapshot {
+  /** Milliseconds since the epoch. */
+  readonly time: number
+  /** The largest assigned id or checkpoint. */
+  readonly writePointer: bigint
+  readonly invalid: BigInt64Array
+  readonly inProgress: PointerList
+  /** The running transactions, in the order of their ids. */
+  readonly running: readonly SnapshotTransaction[]
+  /** Change sets of `canCommit`, keys as latin1 text, by transaction. */
+  readonly committing: ReadonlyMap<bigint, readonly string[]>
+  /** Change sets of commits, keys as latin1 text, by commit pointer. */
+  readonly committed: ReadonlyMap<bigint, readonly string[]>
+}
+
+/** Metrics of a manager. */
+export interface ManagerStatistics {
+  /** Number of running transactions. */
+  readonly inProgress: number
+  /** Pointers on the invalid list. */
+  readonly invalid: number
+  /** Transactions between `canCommit` and the end. */
+  readonly committing: number
+  /** Change sets of finished transactions, retained for conflict detection. */
+  readonly committedSets: number
+  /** Counters since the open. */
+  readonly started: number
+  /** Committed transactions. */
+  readonly committed: number
+  /** Transactions aborted by their clients. */
+  readonly aborted: number
+  /** Transactions that became invalid: by a client, or by their timeout. */
+  readonly invalidated: number
+  /** Checks of `canCommit` and `commit` that found a conflict. */
+  readonly conflicts: number
 }
 
 /**

@@ -6,8 +6,7 @@
 import { assert, type AtomicMutation, type Clock } from '../../../api/index.js'
 import { notInProgress } from '../errors.js'
 import { ChangeSets, restoreCommits } from './change-sets.js'
-import type { TransactionState } from './manager-calls.js'
-import type { ManagerSnapshot } from './manager-snapshot.js'
+import type { ManagerSnapshot, TransactionState } from './manager-calls.js'
 import { PointerList, withoutMembers } from './pointer-list.js'
 import type { StateRows, StoredState, StoredTransaction } from './state-rows.js'
 import { idsPerMillisecond, pointerMax } from '../transaction.js'
@@ -67,13 +66,11 @@ export class ManagerState {
     return this.#rows.pointers({ readPointer: this.#readPromised, writePointer })
   }
 
-  /** Adds a transaction. */
   start(transaction: StoredTransaction): AtomicMutation[] {
     this.#add(transaction)
     return [this.#rows.running(transaction), this.pointersRow()]
   }
 
-  /** Adds a write pointer to a transaction. */
   checkpoint(running: StoredTransaction, pointer: bigint): AtomicMutation[] {
     running.checkpoints = [...running.checkpoints, pointer]
     this.inProgress = this.inProgress.with(pointer)
@@ -86,7 +83,6 @@ export class ManagerState {
     this.#raiseReadPointer(running.checkpoints.at(-1) ?? running.id)
   }
 
-  /** Moves a running transaction to the invalid list. */
   makeInvalid(running: StoredTransaction): AtomicMutation[] {
     this.#remove(running)
     const pointers = [running.id, ...running.checkpoints]
@@ -103,7 +99,6 @@ export class ManagerState {
     return running
   }
 
-  /** The state of a transaction. */
   stateOf(id: bigint): TransactionState {
     if (this.finishing.has(id)) return 'committing'
     if (this.running.has(id)) return 'running'

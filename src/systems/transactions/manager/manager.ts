@@ -24,6 +24,8 @@ import { checkPointer } from '../checks.js'
 import { conflictError, type ChangeSet } from './change-sets.js'
 import { notInProgress, TransactionErrorCode } from '../errors.js'
 import {
+  type ManagerSnapshot,
+  type ManagerStatistics,
   changeSetOf,
   commitOptions,
   longStartOptions,
@@ -43,7 +45,6 @@ import { ManagerState } from './manager-state.js'
 import { PointerList } from './pointer-list.js'
 import { StateLog } from './state-log.js'
 import type { StoredTransaction } from './state-rows.js'
-import type { ManagerSnapshot, ManagerStatistics } from './manager-snapshot.js'
 import {
   checkTransaction,
   idsPerMillisecond,

@@ -18,7 +18,7 @@
  * cell wins, so a clock that steps back restores no old state. A delete at timestamp 1 would mask a
  * later put of the row, but no row is written again: ids are never used twice.
  */
-import type { SnapshotTransaction } from './manager-snapshot.js'
+import type { SnapshotTransaction } from './manager-calls.js'
 import type { AtomicMutation, Result, Table } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import { corrupt } from '../../bytes/byte-reader.js'
@@ -90,7 +90,6 @@ export class StateRows {
     return this.#put(pointersRow, { [valueColumn]: encodeIds([readPointer, writePointer]) })
   }
 
-  /** Writes a running transaction. */
   running(transaction: StoredTransaction): AtomicMutation {
     const { type, expiration, visibilityUpperBound, checkpoints, committing } = transaction
     const { client, underWay } = transaction
@@ -108,12 +107,10 @@ export class StateRows {
     return this.#put(encodeIds([id], tagRunning), { [changesColumn]: encodeChanges(changes) })
   }
 
-  /** Removes a running transaction. */
   ended(id: bigint): AtomicMutation {
     return this.#delete(encodeIds([id], tagRunning))
   }
 
-  /** Writes the change set of a commit. */
   committed({ pointer, id, changes, client }: StoredCommit): AtomicMutation {
     const cells: Record<string, Buffer | string> = { [changesColumn]: encodeChanges(changes) }
     if (client !== undefined) cells[clientColumn] = client
@@ -125,7 +122,6 @@ export class StateRows {
     return this.#delete(encodeIds([pointer, id], tagCommitted))
   }
 
-  /** Adds to the invalid list. */
   invalid(id: bigint): AtomicMutation {
     return this.#put(encodeIds([id], tagInvalid), { [valueColumn]: '' })
   }
@@ -183,9 +179,7 @@ function addRow(state: StoredState, result: Result, damaged: Damaged): void {
   if (row[0] === tagInvalid && ids.length === 1) state.invalid.add(first)
   else if (row[0] === tagRunning && ids.length === 1) {
     const value = result.value(valueColumn)
-    if (value === undefined || value.length < 17 || value[0] > 1) {
-      throw damaged('a malformed value')
-    }
+    if (value === undefined || value.length < 17 || value[0] > 1) throw damaged('a malformed value')
     const numbers = decodeIds(value.subarray(1), damaged)
     const [expiration, visibilityUpperBound, ...checkpoints] = numbers
     state.running.set(first, {

@@ -78,13 +78,11 @@ export class TransactionWrites {
     }
   }
 
-  /** Deletes columns. */
   addDeletions(row: Buffer, columns: readonly Column[], pointer: bigint): void {
     const cells = columns.map(({ family, qualifier }) => ({ family, qualifier, value: empty }))
     if (cells.length > 0) this.add(row, cells, pointer)
   }
 
-  /** Deletes families with all their columns. */
   addFamilyDeletions(row: Buffer, families: readonly string[], pointer: bigint): void {
     const own = this.columns(row, families, pointer).filter(({ qualifier }) => qualifier.length > 0)
     const whole = families.map((family) => ({ family, qualifier: empty }))
@@ -97,7 +95,6 @@ export class TransactionWrites {
     return columns.filter(({ family }) => families.includes(family))
   }
 
-  /** The buffer as mutations of a batch. */
   mutations(): AtomicMutation[] {
     return this.#buffer.map((write) => this.#mutationOf(write))
   }

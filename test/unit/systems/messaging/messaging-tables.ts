@@ -16,8 +16,10 @@ import {
 } from '../../../../src/systems/messaging/index.js'
 import { encodePointer } from '../../../../src/systems/messaging/store/rows.js'
 import { encodeMessageRow, encodePayloadRow } from '../../../conformance/messaging/rows.js'
-import { topicPrefix } from '../../../../src/systems/messaging/topics/topic.js'
-import { encodeTopicProperties } from '../../../../src/systems/messaging/topics/topic-metadata.js'
+import {
+  encodeTopicProperties,
+  topicPrefix,
+} from '../../../../src/systems/messaging/topics/topic.js'
 
 /** Milliseconds at which tests begin. */
 export const start = 1_489_707_864_000

@@ -7,8 +7,7 @@ import {
   PointerSet,
 } from '../../../../src/systems/transactions/prune-job/job-data.js'
 import { NoTopic, TopicIndex } from '../../../../src/systems/messaging/prune-job/prune-context.js'
-import { topicPrefix } from '../../../../src/systems/messaging/topics/topic.js'
-import type { TopicRecord } from '../../../../src/systems/messaging/topics/topic-metadata.js'
+import { type TopicRecord, topicPrefix } from '../../../../src/systems/messaging/topics/topic.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 

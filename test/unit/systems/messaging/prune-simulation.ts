@@ -9,7 +9,7 @@ import { messagingPruning } from '../../../../src/systems/messaging/prune-observ
 import { PruneState, type StoreName } from '../../../../src/systems/transactions/index.js'
 import { decodePointer, encodePointer } from '../../../../src/systems/messaging/store/rows.js'
 import { encodeMessageRow } from '../../../conformance/messaging/rows.js'
-import type { TopicRecord } from '../../../../src/systems/messaging/topics/topic-metadata.js'
+import type { TopicRecord } from '../../../../src/systems/messaging/topics/topic.js'
 import type { TransactionSnapshot } from '../../../../src/systems/transactions/index.js'
 import { jobOf, outcomeOf, runHook, type MadeCell } from './prune-support.js'
 

@@ -15,7 +15,7 @@ import {
   decodePointer,
   encodePointer,
 } from '../../../../src/systems/messaging/store/rows.js'
-import type { TopicRecord } from '../../../../src/systems/messaging/topics/topic-metadata.js'
+import type { TopicRecord } from '../../../../src/systems/messaging/topics/topic.js'
 import { makeCell } from '../../storage/filter/made-cells.js'
 
 /** A cell of a messaging table. */

@@ -9,11 +9,12 @@ import {
 } from '../../../../src/systems/messaging/store/rows.js'
 import { encodeMessageRow, encodePayloadRow } from '../../../conformance/messaging/rows.js'
 import { isOlderGeneration } from '../../../../src/systems/messaging/prune-job/prune-hook.js'
-import { parseTopicPrefix, topicPrefix } from '../../../../src/systems/messaging/topics/topic.js'
 import {
   encodeTopicProperties,
   parseTopicMetadata,
-} from '../../../../src/systems/messaging/topics/topic-metadata.js'
+  parseTopicPrefix,
+  topicPrefix,
+} from '../../../../src/systems/messaging/topics/topic.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const id = { namespace: 'default', topic: 't1' }
