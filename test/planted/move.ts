@@ -49,8 +49,9 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a mover goes on although another one has taken over',
     file: 'src/hbase/move/move-state.ts',
-    find: 'if (!(await changeRow(this.#place, stateRow, change))) {',
-    replace: 'if (!(await changeRow(this.#place, stateRow, change)) && version < 0) {',
+    find: 'if (!(await changeRow(this.#place, stateRow, this.#bytes, next))) {',
+    replace:
+      'if (!(await changeRow(this.#place, stateRow, this.#bytes, next)) && next.state.version < 0) {',
     tests,
   },
 ]

@@ -50,7 +50,6 @@ export class BlockReader {
     this.#end = end
   }
 
-  /** Offset of the next block. */
   get offset(): number {
     return this.#offset
   }

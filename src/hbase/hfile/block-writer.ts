@@ -25,7 +25,6 @@ export interface BlockPlace {
 
 /** Writes blocks; see the file header. */
 export class BlockWriter {
-  /** Offset of the next block. */
   offset = 0
   /** Headers and payloads so far, uncompressed. */
   uncompressedBytes = 0

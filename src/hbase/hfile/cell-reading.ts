@@ -41,7 +41,6 @@ export interface CellFormat {
 
 /** The decoded cells of one block; see the file header. */
 export class CellBlock {
-  /** Number of cells. */
   count = 0
   buffer: Buffer = Buffer.allocUnsafeSlow(64 * 1024)
   /** Three offsets a cell: start and end of the key, end of the value. */

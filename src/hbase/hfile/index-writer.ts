@@ -23,7 +23,6 @@ export interface WrittenIndex {
   readonly levels: number
   readonly rootOffset: number
   readonly rootEntries: number
-  /** Payloads of its blocks. */
   readonly payloadBytes: number
   /** Headers and payloads of its blocks above the leaves. */
   readonly upperBytes: number

@@ -10,7 +10,6 @@ import type { HFileReader } from './hfile-reader.js'
 /** One file of the merge. */
 export interface MergedFile {
   readonly reader: HFileReader
-  /** Position of the family. */
   readonly family: number
 }
 

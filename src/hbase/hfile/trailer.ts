@@ -15,7 +15,6 @@ export interface Trailer {
   readonly dataIndexBytes: number
   /** The trailer, and uncompressed all blocks but those of the data index above its leaves. */
   readonly uncompressedBytes: number
-  /** Entries of the root of the data index. */
   readonly rootEntries: number
   readonly metaEntries: number
   readonly cells: number

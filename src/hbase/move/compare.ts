@@ -7,7 +7,6 @@ const rowsPerRead = 100
 /** A row that is not the same in source and target. */
 export interface Difference {
   readonly row: Buffer
-  /** Cells that the target lacks. */
   readonly missing: readonly Cell[]
   /** Cells that only the target has. */
   readonly surplus: readonly Cell[]

@@ -7,7 +7,6 @@ import type { HFileExportOptions } from '../hfile/options.js'
 
 /** Where the files of a move lie. */
 export interface MoveFiles {
-  /** Path of the directory of all tables. */
   readonly directory: string
   /** Of the move and its moment. */
   readonly id: string

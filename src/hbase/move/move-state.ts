@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { CellarError, ErrorCode, type Database } from '../../api/index.js'
 import { corruption } from '../../base/errors.js'
-import { changeRow, readRow, type LogPlace, type Patience } from '../owned/log/log-store.js'
+import { changeRow, readRow, stored, type LogPlace, type Patience } from '../owned/log/log-store.js'
 import { ensureLogTable, TableLogStore } from '../owned/table-log-store.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
 
@@ -15,7 +15,6 @@ import { HBaseErrorCode } from '../thrift/wire/errors.js'
 export interface MoveState {
   /** Grows with each change. */
   readonly version: number
-  /** Identity of the move. */
   readonly id: string
   /** Identity of the call that works on the move. */
   readonly mover: string
@@ -96,18 +95,15 @@ export class HeldState {
 
   /** Changes members of the state. `ERR_LOCKED` if another mover has changed it. */
   async save(members: Partial<Omit<MoveState, 'version' | 'id'>>): Promise<void> {
-    const version = this.#state.version + 1
-    const state = { ...this.#state, ...members, version }
-    const bytes = Buffer.from(JSON.stringify(state))
-    const change = { expected: this.#bytes, state: bytes, version, batches: [] }
-    if (!(await changeRow(this.#place, stateRow, change))) {
+    const next = stored({ ...this.#state, ...members, version: this.#state.version + 1 })
+    if (!(await changeRow(this.#place, stateRow, this.#bytes, next))) {
       throw new CellarError(
         ErrorCode.locked,
         'another call of moveDatabase has taken over the move',
       )
     }
-    this.#state = state
-    this.#bytes = bytes
+    this.#state = next.state
+    this.#bytes = next.bytes
   }
 
   /** `ERR_LOCKED` if another mover has taken over. */

@@ -8,6 +8,7 @@
 import { textOfFilter } from '../../storage/filter/parse/parse-filter.js'
 import type { Clock } from '../../base/clock.js'
 import type { BytesLike, Database as Store, Get, Result, Scan } from '../../api/index.js'
+import { CallOrder } from '../../comfort/call-order.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'
 import { fill, Mirror } from './mirror.js'
 
@@ -26,8 +27,8 @@ export class LocalFilters {
   readonly #clock: Clock
   readonly #copies = new Map<string, Copy>()
   #mirror: Promise<Mirror> | undefined = undefined
-  /** The read under way. */
-  #last: Promise<unknown> = Promise.resolve()
+  /** One read at a time. */
+  readonly #order = new CallOrder()
 
   constructor(store: Store, clock: Clock) {
     this.#store = store
@@ -47,24 +48,21 @@ export class LocalFilters {
     found: Result,
     run: (copy: EmbeddedTable) => T,
   ): Promise<T> {
-    const read = this.#last.then(async () => {
+    return this.#order.run(async () => {
       const copy = await this.#copyFor(table, Buffer.from(row as Buffer).toString('latin1'))
       fill(copy.table, found)
       copy.cells += found.size
       return run(copy.table)
     })
-    this.#last = read.catch(() => undefined)
-    return read
   }
 
   /** Drops the copy of a table whose families have changed. */
   forget(table: string): void {
-    this.#last = this.#last.then(() => this.#drop(table)).catch(() => undefined)
+    this.#order.run(() => this.#drop(table)).catch(() => undefined)
   }
 
-  /** Ends all work. */
   async close(): Promise<void> {
-    await this.#last
+    await this.#order.run(() => undefined)
     await (await this.#mirror)?.database.close()
   }
 

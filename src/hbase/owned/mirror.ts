@@ -3,8 +3,7 @@
  * engine carries out what the store cannot. Their names are those of the store's tables.
  */
 import type { Clock } from '../../base/clock.js'
-import type { Cell, FamilyOptions, Result } from '../../api/index.js'
-import type { Database as Store } from '../../api/index.js'
+import type { Cell, FamilyOptions, Result, Database as Store } from '../../api/index.js'
 import { MemoryFileSystem } from '../../storage/fs/memory-fs.js'
 import { Database } from '../../table/database.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'

@@ -1,7 +1,7 @@
 /** The options of an owned database. */
 import { checkSignal, checkText, shown } from '../../base/arguments.js'
 import { systemClock, timerMillisecondsMax, type Clock } from '../../base/clock.js'
-import { invalidArgument } from '../../base/errors.js'
+import { invalidArgument, type CellarError } from '../../base/errors.js'
 import {
   callback,
   checked,
@@ -15,7 +15,6 @@ import {
   type OptionsOf,
   type SettingsOf,
 } from '../../base/options.js'
-import type { CellarError } from '../../base/errors.js'
 
 const mebibyte = 1024 * 1024
 

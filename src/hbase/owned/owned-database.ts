@@ -29,7 +29,7 @@ import { OwnedAdmin } from './owned-admin.js'
 import { OwnedTable, plain } from './owned-table.js'
 import { RowWriter } from './row-writer.js'
 import { View, Views } from './views.js'
-import { WorkingCopy } from './working-copy.js'
+import { WorkingCopy, type Evaluated } from './working-copy.js'
 
 /** Batches and bytes of a group and of a chunk of the log. */
 const chunkBatchesMax = 1_000
@@ -211,29 +211,19 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     }
     while (this.#gate !== undefined) await this.#gate
     this.#running++
-    let outcome: { readonly value: T; readonly logged: Promise<readonly Appended[]> }
+    let outcome: Evaluated<T>
     let appended: readonly Appended[]
-    let failure: { readonly error: unknown } | undefined
-    // Operations of a list before the failed one are carried out, so they are logged.
-    const attempt = (own: readonly EmbeddedTable[]): T => {
-      try {
-        return run(own)
-      } catch (error) {
-        failure = { error }
-        return undefined as T
-      }
-    }
     try {
-      outcome = await this.#order.run(rows, () => this.#evaluate(tables, rows, attempt))
+      outcome = await this.#order.run(rows, () => this.#evaluate(tables, rows, run))
       // The log may get the batch a little later; a change of a table waits for it as well.
       appended = await outcome.logged
     } finally {
       this.#running--
     }
     await Promise.all(appended.map(({ done }) => done))
-    if (failure !== undefined) throw failure.error
+    const value = outcome.result()
     if (this.#copy!.bytes > copyBytesMax && this.#gate === undefined) void this.#renew()
-    return { value: outcome.value, sequence: appended.at(-1)?.sequence }
+    return { value, sequence: appended.at(-1)?.sequence }
   }
 
   /** @internal Changes a table between two batches, when the log is marked as applied. */
@@ -284,7 +274,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     tables: readonly string[],
     rows: readonly NamedRow[],
     run: (tables: readonly EmbeddedTable[]) => T,
-  ): Promise<{ value: T; logged: Promise<readonly Appended[]> }> {
+  ): Promise<Evaluated<T>> {
     const copy = this.#copy!
     const own = await Promise.all(tables.map((name) => copy.mirror.table(name)))
     for (const [i, table] of own.entries()) copy.standsFor(table.name, tables[i])
@@ -298,7 +288,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     if (this.#log.failure !== undefined) throw poisonedError(this.#log.failure)
     for (const [i, result] of results.entries()) {
       const table = own[tables.indexOf(loads[i].table)]
-      if (!result.isEmpty) copy.evaluate(() => fill(table, result), true)
+      if (!result.isEmpty) copy.evaluate(() => fill(table, result), true).result()
     }
     return copy.evaluate(() => run(own))
   }

@@ -19,7 +19,6 @@ import type { View } from './views.js'
 interface ScanPlace {
   readonly view: View
   readonly filters: LocalFilters
-  /** Whether the view ends with the scan. */
   readonly closeView: boolean
 }
 
@@ -56,7 +55,6 @@ export class OwnedScanner extends ResultScanner {
     this.#results = this.#read()
   }
 
-  /** Figures of the scan of the store. */
   get metrics(): ScanMetrics {
     return this.#store.metrics
   }

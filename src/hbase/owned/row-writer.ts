@@ -52,7 +52,6 @@ export class RowWriter {
     )
   }
 
-  /** Forgets the durability of a table that has changed. */
   forget(table: string): void {
     this.#durabilities.delete(table)
   }

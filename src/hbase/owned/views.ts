@@ -132,7 +132,6 @@ export class Views {
     }
   }
 
-  /** Closes all views. */
   async close(): Promise<void> {
     for (const view of this.#generations) view.isOpen = false
     this.#generations = []

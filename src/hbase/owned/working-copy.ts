@@ -22,6 +22,14 @@ interface Evaluation {
   readonly isLoad: boolean
 }
 
+/** The outcome of mutations. */
+export interface Evaluated<T> {
+  /** Returns the result, or throws the error of the engine. */
+  readonly result: () => T
+  /** The places in the log of the parts that were carried out. */
+  readonly logged: Promise<readonly Appended[]>
+}
+
 /** The working copy; see the file header. */
 export class WorkingCopy {
   readonly mirror: Mirror
@@ -54,17 +62,20 @@ export class WorkingCopy {
     this.#names.set(own, name)
   }
 
-  /** Carries out mutations before it returns; the promise is for their places in the log. */
-  evaluate<T>(run: () => T, isLoad = false): { value: T; logged: Promise<readonly Appended[]> } {
+  /** Carries out mutations before it returns. */
+  evaluate<T>(run: () => T, isLoad = false): Evaluated<T> {
     const before = this.#sequence()
-    let logged: Promise<readonly Appended[]>
-    let value: T
+    let result: () => T
     try {
-      value = run()
-    } finally {
-      logged = this.#note(before, isLoad)
+      const value = run()
+      result = () => value
+    } catch (error) {
+      // Some operations of a list may have been carried out.
+      result = () => {
+        throw error
+      }
     }
-    return { value, logged }
+    return { result, logged: this.#note(before, isLoad) }
   }
 
   /** Ends the copy. */

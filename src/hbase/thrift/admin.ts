@@ -181,7 +181,6 @@ export class HBaseAdmin implements Admin {
     return this.#client.ask(method, parameters, `table '${name}'`)
   }
 
-  /** Disables a table that is not disabled yet. */
   async #disabled(name: string): Promise<void> {
     if (!(await this.tableExists(name))) throw noSuchTable(name)
     if (!(await this.isTableEnabled(name))) return

@@ -66,12 +66,10 @@ export class Client {
     return { method, sequence: this.#sequence, message, isIdempotent, what }
   }
 
-  /** Carries out a call and returns its answer. */
   async call(request: EncodedCall): Promise<unknown> {
     return (await this.callAny(request)).answer
   }
 
-  /** Encodes a call and carries it out. */
   ask(method: Method, parameters: Struct, what: string, isIdempotent?: boolean): Promise<unknown> {
     return this.call(this.encode(method, parameters, what, isIdempotent))
   }

@@ -4,7 +4,6 @@ import { isCellType, cellTypeName, CellType } from '../../storage/cell/cell-type
 import { Result, type Cell, type ResultMarks } from '../../api/index.js'
 import { wrongAnswer } from './wire/errors.js'
 
-/** A cell as the codec reads it. */
 interface CellStruct {
   readonly family?: Buffer
   readonly qualifier?: Buffer

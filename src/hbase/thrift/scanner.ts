@@ -12,6 +12,7 @@ import { prefixSuccessor } from '../../base/bytes.js'
 import { CellarError, checkAborted, hasCode } from '../../base/errors.js'
 import { parseBounds, type ScanBounds } from '../../checks/rows.js'
 import { checkScan, parseCuts, parseLimits } from '../../checks/scans.js'
+import { CallOrder } from '../../comfort/call-order.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { HBaseErrorCode } from './wire/errors.js'
 import type { Client } from './client.js'
@@ -42,7 +43,6 @@ interface ScanPlan {
   readonly signal: AbortSignal | undefined
 }
 
-/** A scanner of a gateway. */
 interface RemoteScanner {
   readonly gateway: Gateway
   readonly id: number
@@ -88,11 +88,10 @@ export class HBaseScanner extends ResultScanner {
   #last: Cell | undefined = undefined
   /** With `batch`: the last part, until it is known whether more cells of its row follow. */
   #held: readonly Cell[] | undefined = undefined
-  /** Rows that were begun. */
   #rows = 0
   #isDone = false
   #failure: { readonly error: unknown } | undefined = undefined
-  #running: Promise<unknown> = Promise.resolve()
+  readonly #order = new CallOrder()
 
   constructor(client: Client, target: ScanTarget, plan: ScanPlan) {
     super()
@@ -108,14 +107,14 @@ export class HBaseScanner extends ResultScanner {
   }
 
   next(): Promise<IteratorResult<Result, undefined>> {
-    return this.#enqueue(async () => {
+    return this.#order.run(async () => {
       const value = await this.#take()
       return value === undefined ? endOfScan : { done: false, value }
     })
   }
 
   nextBatch(count: number): Promise<Result[]> {
-    return this.#enqueue(async () => {
+    return this.#order.run(async () => {
       checkResultCount(count)
       const results: Result[] = []
       while (results.length < count) {
@@ -148,12 +147,6 @@ export class HBaseScanner extends ResultScanner {
     this.#closeRemote()
   }
 
-  #enqueue<T>(step: () => Promise<T>): Promise<T> {
-    const running = this.#running.then(step)
-    this.#running = running.catch(() => undefined)
-    return running
-  }
-
   async #take(): Promise<Result | undefined> {
     const failure = this.#failure
     this.#failure = undefined
@@ -173,7 +166,6 @@ export class HBaseScanner extends ResultScanner {
     return this.#page[this.#position++]
   }
 
-  /** Fetches the next page. */
   async #fetch(): Promise<void> {
     const { signal, pageRows, families } = this.#plan
     checkAborted('the scan', signal)

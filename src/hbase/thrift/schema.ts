@@ -5,7 +5,7 @@
  * family or table that only HBase has survive an alteration.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { invalidArgument } from '../../base/errors.js'
 import type {
   FamilyDescription,
   FamilyOptions,
@@ -128,9 +128,7 @@ export function tableStruct(
 
 function familyStruct(name: string, family: FamilyDescription, before: FamilyStruct = {}): Struct {
   const { ttlMilliseconds, mob, newVersionBehavior } = family
-  if (!isDeepStrictEqual(family.compaction, defaultCompaction)) {
-    throw notInThrift('compaction')
-  }
+  if (!isDeepStrictEqual(family.compaction, defaultCompaction)) throw notInThrift('compaction')
   if (ttlMilliseconds !== Infinity && ttlMilliseconds % 1000 !== 0) {
     throw invalidArgument(`the TTL of column family '${name}' must be whole seconds for HBase`)
   }
@@ -245,8 +243,9 @@ function addMetadata(
 ): void {
   for (const [name, value] of Object.entries(metadata)) {
     if (reserved.test(name)) {
-      const message = `metadata '${name}' has the form of an option of HBase; choose another name`
-      throw new CellarError(ErrorCode.invalidArgument, message)
+      throw invalidArgument(
+        `metadata '${name}' has the form of an option of HBase; choose another name`,
+      )
     }
     attributes.set(Buffer.from(name, 'utf8').toString('latin1'), value)
   }

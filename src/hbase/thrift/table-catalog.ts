@@ -5,9 +5,7 @@ import { noSuchFamily, noSuchTable } from '../../api/names.js'
 /** Descriptions by name of the table. */
 export class TableCatalog {
   readonly #read: (name: string) => Promise<TableDescription>
-  readonly #known = new Map<string, TableDescription>()
-  /** The families of the known descriptions. */
-  readonly #families = new Map<string, readonly string[]>()
+  readonly #known = new Map<string, { description: TableDescription; families: string[] }>()
   /** Reads that run, so that calls of one moment share one. */
   readonly #reading = new Map<string, Promise<TableDescription>>()
 
@@ -18,12 +16,11 @@ export class TableCatalog {
 
   /** The description of a table. Throws `ERR_TABLE_NOT_FOUND` if it has not been read. */
   known(name: string): TableDescription {
-    const description = this.#known.get(name)
-    if (description !== undefined) return description
+    const known = this.#known.get(name)
+    if (known !== undefined) return known.description
     throw noSuchTable(`${name}' is not known yet, or '${name}`)
   }
 
-  /** Reads a description, and keeps it. */
   async read(name: string): Promise<TableDescription> {
     const running = this.#reading.get(name)
     if (running !== undefined) return running
@@ -32,10 +29,8 @@ export class TableCatalog {
     const isCurrent = (): boolean => this.#reading.get(name) === reading
     try {
       const description = await reading
-      if (isCurrent()) {
-        this.#known.set(name, description)
-        this.#families.set(name, Object.keys(description.families))
-      }
+      const families = Object.keys(description.families)
+      if (isCurrent()) this.#known.set(name, { description, families })
       return description
     } catch (error) {
       if (isCurrent()) this.forget(name)
@@ -60,7 +55,6 @@ export class TableCatalog {
   /** Drops a description; the next call reads it again. */
   forget(name: string): void {
     this.#known.delete(name)
-    this.#families.delete(name)
   }
 
   /**
@@ -68,10 +62,8 @@ export class TableCatalog {
    * read, by {@link checkFamilies}.
    */
   knownFamilies(name: string, families: readonly string[]): readonly string[] | undefined {
-    const known = this.#families.get(name)
-    if (known === undefined) return undefined
-    for (const family of families) if (!known.includes(family)) return undefined
-    return known
+    const known = this.#known.get(name)?.families
+    return known !== undefined && families.every((each) => known.includes(each)) ? known : undefined
   }
 
   /**

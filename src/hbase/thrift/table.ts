@@ -304,7 +304,6 @@ export class HBaseTable implements types.Table {
     return this.#catalog.checkFamilies(this.name, families)
   }
 
-  /** Checks the families of a call, and sends it. */
   async #run(call: PreparedCall): Promise<{ answer: unknown; known: readonly string[] }> {
     const known =
       this.#catalog.knownFamilies(this.name, call.families) ??

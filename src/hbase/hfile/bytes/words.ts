@@ -11,7 +11,6 @@ export class Words {
   #buffer: Buffer | undefined = undefined
   #view: DataView = new DataView(new ArrayBuffer(0))
 
-  /** The view of a buffer. */
   of(buffer: Buffer): DataView {
     if (buffer !== this.#buffer) {
       this.#buffer = buffer

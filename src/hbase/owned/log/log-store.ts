@@ -110,13 +110,31 @@ export async function readRow(
   return repeated(patience, () => store.read(row, what))
 }
 
+/** A state, and its bytes in the row. */
+export interface Stored<State> {
+  readonly state: State
+  readonly bytes: Buffer
+}
+
+/** Adds the bytes of a state. */
+export function stored<State>(state: State): Stored<State> {
+  return { state, bytes: Buffer.from(JSON.stringify(state)) }
+}
+
 /**
- * Changes a row, and finds out whether the change was applied: a call whose answer was lost is
- * repeated as it is. If the row has another state than expected, the row is read, because an
- * earlier attempt may have put the new state there.
+ * Replaces the state of a row, and adds batches. Finds out whether the change was applied: a call
+ * whose answer was lost is repeated as it is. If the row has another state than expected, the row
+ * is read, because an earlier attempt may have put the new state there.
  */
-export async function changeRow(place: LogPlace, row: string, change: RowChange): Promise<boolean> {
+export async function changeRow(
+  place: LogPlace,
+  row: string,
+  before: Buffer | undefined,
+  { state: { version }, bytes }: Stored<{ readonly version: number }>,
+  batches: readonly StoredBatch[] = [],
+): Promise<boolean> {
   const { store, patience } = place
+  const change: RowChange = { expected: before, state: bytes, version, batches }
   if (await repeated(patience, () => store.change(row, change))) return true
   const { state } = await readRow(place, row, 'state')
   return state !== undefined && state.equals(change.state)

@@ -18,12 +18,13 @@ import {
   chunkRow,
   ownerRow,
   repeated,
+  stored,
   type LogPlace,
-  type RowChange,
+  type Stored,
   type StoredBatch,
 } from './log-store.js'
 import { encodeBatch, type BatchContent, type LoggedBatch } from './logged-batch.js'
-import { stored, type OwnerState, type Stored } from './states.js'
+import type { OwnerState } from './states.js'
 import { deposed, makeChunk, readChunk, type Chunk, type RecoveredLog } from './takeover.js'
 
 /** Applied batches that stay in memory. */
@@ -97,7 +98,6 @@ export class OwnerLog {
     return this.#failure
   }
 
-  /** Number of the ownership. */
   get epoch(): number {
     return this.#owner.state.epoch
   }
@@ -127,7 +127,6 @@ export class OwnerLog {
     return this.#progress.promise
   }
 
-  /** Oldest sequence that the log holds. */
   get oldest(): number {
     return this.#chunks[0].state.first
   }
@@ -243,13 +242,8 @@ export class OwnerLog {
       count: state.count + group.length,
       bytes: group.reduce((sum, each) => sum + each.bytes.length, state.bytes),
     })
-    const change: RowChange = {
-      expected: bytes,
-      state: next.bytes,
-      version: next.state.version,
-      batches: group,
-    }
-    const isDone = await changeRow(this.#place, chunkRow(this.#place, number), change)
+    const row = chunkRow(this.#place, number)
+    const isDone = await changeRow(this.#place, row, bytes, next, group)
     if (this.#failure !== undefined) return
     if (!isDone) throw deposed(this.#place)
     this.#chunks[this.#chunks.length - 1] = { ...next, number }
@@ -308,9 +302,8 @@ export class OwnerLog {
       timestamp: this.#timestamp,
       cut: this.#cutBefore(number),
     })
-    const { version } = next.state
-    const change: RowChange = { expected: bytes, state: next.bytes, version, batches: [] }
-    if (!(await changeRow(this.#place, ownerRow(this.#place), change))) throw deposed(this.#place)
+    const row = ownerRow(this.#place)
+    if (!(await changeRow(this.#place, row, bytes, next))) throw deposed(this.#place)
     this.#owner = next
     this.#chunks = this.#chunks.filter((chunk) => chunk.number >= next.state.cut)
     if (!release) await this.#removeChunks()

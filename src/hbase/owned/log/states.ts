@@ -3,6 +3,7 @@
  * texts are compared byte by byte, so an owner keeps the bytes that it wrote or read.
  */
 import { corruption } from '../../../base/errors.js'
+import type { Stored } from './log-store.js'
 
 /** Who owns the database, and how far the log is applied. */
 export interface OwnerState {
@@ -34,21 +35,9 @@ export interface ChunkState {
   readonly sealed: boolean
   /** Sequence of the first batch. */
   readonly first: number
-  /** Number of batches. */
   readonly count: number
   /** Bytes of all batches. */
   readonly bytes: number
-}
-
-/** A state, and its bytes in the row. */
-export interface Stored<State> {
-  readonly state: State
-  readonly bytes: Buffer
-}
-
-/** Adds the bytes of a state. */
-export function stored<State>(state: State): Stored<State> {
-  return { state, bytes: Buffer.from(JSON.stringify(state)) }
 }
 
 const ownerNumbers = ['epoch', 'version', 'chunk', 'applied', 'timestamp', 'cut', 'removed']

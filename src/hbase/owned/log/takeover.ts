@@ -14,15 +14,17 @@
  */
 import { CellarError, corruption, ErrorCode } from '../../../base/errors.js'
 import { decodeBatch, type LoggedBatch } from './logged-batch.js'
-import { changeRow, chunkRow, ownerRow, readRow, type LogPlace, type LogRow } from './log-store.js'
 import {
-  parseChunk,
-  parseOwner,
+  changeRow,
+  chunkRow,
+  ownerRow,
+  readRow,
   stored,
-  type ChunkState,
-  type OwnerState,
+  type LogPlace,
+  type LogRow,
   type Stored,
-} from './states.js'
+} from './log-store.js'
+import { parseChunk, parseOwner, type ChunkState, type OwnerState } from './states.js'
 
 /** A chunk of the log, as its owner remembers it. */
 export interface Chunk extends Stored<ChunkState> {
@@ -79,8 +81,7 @@ export async function claim(
   }
   const { epoch, version } = before
   const next = stored({ ...before, epoch: epoch + 1, version: version + 1, owner })
-  const change = { expected: seen?.bytes, state: next.bytes, version: version + 1, batches: [] }
-  return (await changeRow(place, ownerRow(place), change)) ? next : undefined
+  return (await changeRow(place, ownerRow(place), seen?.bytes, next)) ? next : undefined
 }
 
 /** Seals the log of earlier owners, repeats it, and begins a chunk. See the file header. */
@@ -132,10 +133,8 @@ async function seal(place: LogPlace, chunk: Chunk, epoch: number): Promise<Chunk
   const { state, bytes, number } = chunk
   if (state.epoch > epoch) throw deposed(place)
   if (state.sealed) return chunk
-  const version = state.version + 1
-  const next = stored({ ...state, epoch, sealed: true, version })
-  const change = { expected: bytes, state: next.bytes, version, batches: [] }
-  if (!(await changeRow(place, chunkRow(place, number), change))) return undefined
+  const next = stored({ ...state, epoch, sealed: true, version: state.version + 1 })
+  if (!(await changeRow(place, chunkRow(place, number), bytes, next))) return undefined
   return { ...next, number }
 }
 
@@ -146,8 +145,7 @@ export async function makeChunk(
   { epoch, first }: { readonly epoch: number; readonly first: number },
 ): Promise<Chunk | undefined> {
   const own = stored({ epoch, version: 1, sealed: false, first, count: 0, bytes: 0 })
-  const change = { expected: undefined, state: own.bytes, version: 1, batches: [] }
-  if (!(await changeRow(place, chunkRow(place, number), change))) return undefined
+  if (!(await changeRow(place, chunkRow(place, number), undefined, own))) return undefined
   await confirmOwner(place, epoch)
   return { ...own, number }
 }

@@ -21,7 +21,6 @@ const portMax = 65_535
 const gatewayPort = 9090
 const mebibyte = 1024 * 1024
 
-/** The declaration of {@link GatewayAddress}. */
 const gatewayOptions = declareOptions('a gateway', {
   /** Name or address of the host. */
   host: required(text(undefined)),
