@@ -10,7 +10,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a unique key is not compared with the other rows of the batch',
     file: `${room}/index-observer.ts`,
-    find: 'if (other !== undefined) throw uniqueViolation(table, plan, entry.key, other)',
+    find: 'if (other !== undefined) throw uniqueViolation(table, plan, key, other)',
     replace: 'void other',
     foundBy: 'indexes',
     tests: queries,
@@ -18,8 +18,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a unique key is not compared with the stored entry',
     file: `${room}/index-observer.ts`,
-    find: 'if (isHeld) throw uniqueViolation(table, plan, entry.key, holder)',
-    replace: 'void isHeld',
+    find: 'throw uniqueViolation(table, plan, key, holder)',
+    replace: 'void holder',
     tests: queries,
     foundBy: 'indexes',
   },

@@ -13,10 +13,11 @@ import { setImmediate } from 'node:timers/promises'
 import type { Database } from '../../api/database.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import type { MutatedRow } from '../../api/mutations.js'
+import type { Result } from '../../api/results/result.js'
 import type { KeptIndex } from './catalog.js'
 import { entriesOf, hasEntry, type Entry } from './entries.js'
-import { entryColumn, positionColumn, readEntry } from './entry-values.js'
-import { uniqueViolation } from './index-observer.js'
+import { entryColumn, positionColumn } from './entry-values.js'
+import { checkUnique } from './index-observer.js'
 
 /** Rows of a step: the event loop waits for one. */
 const stepRows = 64
@@ -57,7 +58,13 @@ function step(
     const results = data.scanSync({ ...start, columns: plan.columns, limit: stepRows }).toArray()
     if (results.length === 0 && written.length === 0) return undefined
     const entries = results.flatMap((result) => entriesOf(plan, result.row!, result))
-    if (plan.unique) checkUnique(data, entriesTable, index, entries)
+    if (plan.unique) {
+      const find = (key: Buffer): Result =>
+        entriesTable.getSync({ row: key, columns: [entryColumn] })
+      checkUnique(data.name, plan, entries, find, (key, row) => {
+        return hasEntry(plan, key, row, data.getSync({ row, columns: plan.columns }))
+      })
+    }
     const last = results.at(-1)?.row
     const rows: MutatedRow[] = entries.map(({ key, value }) => {
       return { row: key, mutations: [{ put: { cells: { [entryColumn]: value } } }] }
@@ -79,27 +86,4 @@ function step(
 function sequenceOf(database: Database): number {
   using snapshot = database.snapshot()
   return snapshot.sequence
-}
-
-function checkUnique(
-  data: Table & SyncTable,
-  entriesTable: Table & SyncTable,
-  { plan }: KeptIndex,
-  entries: readonly Entry[],
-): void {
-  const owners = new Map<string, Buffer>()
-  for (const { key, row } of entries) {
-    const name = key.toString('latin1')
-    const other = owners.get(name)
-    if (other !== undefined) throw uniqueViolation(data.name, plan, key, other)
-    owners.set(name, row)
-    const value = entriesTable.getSync({ row: key, columns: [entryColumn] }).value(entryColumn)
-    if (value === undefined) continue
-    const holder = readEntry(plan, key, value).row
-    if (holder.equals(row)) continue
-    const result = data.getSync({ row: holder, columns: plan.columns })
-    if (!result.isEmpty && hasEntry(plan, key, holder, result)) {
-      throw uniqueViolation(data.name, plan, key, holder)
-    }
-  }
 }

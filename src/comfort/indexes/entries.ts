@@ -17,7 +17,6 @@ export interface Entry {
   /** The row in the table of the index. */
   readonly key: Buffer
   readonly value: Buffer
-  /** The row of the data. */
   readonly row: Buffer
 }
 

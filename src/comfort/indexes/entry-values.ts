@@ -45,7 +45,6 @@ export type StoredEncoding = (typeof storedEncodings)[number]
 export interface PartSource {
   readonly name: string
   readonly kind: 'column' | 'values' | 'qualifiers'
-  /** Name of the family. */
   readonly family: string
   /** Of a column: its name in the values of a row. */
   readonly column: string
@@ -67,9 +66,7 @@ interface ValueForm {
   readonly stored: readonly string[]
 }
 
-/** The form of the entries of an index. */
 interface NamedForm extends ValueForm {
-  /** Name of the index. */
   readonly name: string
 }
 

@@ -7,6 +7,7 @@
  */
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { shownBytes } from '../../api/results/display.js'
+import type { Result } from '../../api/results/result.js'
 import type { Observer, WrittenCell, WrittenMutation, WrittenRow } from '../../api/observer.js'
 import { indexesIn, kept, type KeptIndex } from './catalog.js'
 import type { IndexPlan } from './declaration.js'
@@ -50,7 +51,14 @@ function keep(table: string, index: KeptIndex, mutation: WrittenMutation): void 
     if (change !== undefined) changes.push(change)
   }
   if (changes.length === 0) return
-  if (plan.unique) checkUnique(table, index, mutation, changes)
+  if (plan.unique) {
+    const find = (key: Buffer): Result =>
+      mutation.get(index.entries, { row: key, columns: [entryFamily] })
+    const entries = changes.flatMap((change) => change.entries)
+    checkUnique(table, plan, entries, find, (key, row) => {
+      return holds(table, plan, mutation, changes, key, row)
+    })
+  }
   write(index, mutation, changes)
 }
 
@@ -81,46 +89,47 @@ function changeOf(
   return { row, ...entryChanges<RowValues>(plan, row, before, values) }
 }
 
-function checkUnique(
+/** Whether a row has a key after the mutation. */
+function holds(
   table: string,
-  { plan, entries }: KeptIndex,
+  plan: IndexPlan,
   mutation: WrittenMutation,
   changes: readonly RowChange[],
+  key: Buffer,
+  row: Buffer,
+): boolean {
+  const changed = changes.find((change) => change.row.equals(row))
+  if (changed !== undefined) return changed.entries.some((each) => each.key.equals(key))
+  return hasEntry(plan, key, row, mutation.get(table, { row, columns: plan.columns }))
+}
+
+/**
+ * Throws `ERR_UNIQUE_VIOLATION` if two of the entries of a unique index have one key, or another
+ * row has it: `find` returns the stored entry of a key, and `holds` whether a row has the key.
+ */
+export function checkUnique(
+  table: string,
+  plan: IndexPlan,
+  entries: readonly Entry[],
+  find: (key: Buffer) => Result,
+  holds: (key: Buffer, row: Buffer) => boolean,
 ): void {
   const owners = new Map<string, Buffer>()
-  for (const { row, entries: after } of changes) {
-    for (const entry of after) {
-      const key = entry.key.toString('latin1')
-      const other = owners.get(key)
-      if (other !== undefined) throw uniqueViolation(table, plan, entry.key, other)
-      owners.set(key, row)
-      const stored = mutation.get(entries, { row: entry.key, columns: [entryFamily] })
-      const value = stored.value(entryColumn)
-      if (value === undefined) continue
-      const holder = readEntry(plan, entry.key, value).row
-      if (holder.equals(row)) continue
-      const moved = changes.find((change) => change.row.equals(holder))
-      const isHeld =
-        moved === undefined
-          ? hasEntry(
-              plan,
-              entry.key,
-              holder,
-              mutation.get(table, { row: holder, columns: plan.columns }),
-            )
-          : moved.entries.some((each) => each.key.equals(entry.key))
-      if (isHeld) throw uniqueViolation(table, plan, entry.key, holder)
-    }
+  for (const { key, row } of entries) {
+    const name = key.toString('latin1')
+    const other = owners.get(name)
+    if (other !== undefined) throw uniqueViolation(table, plan, key, other)
+    owners.set(name, row)
+    const value = find(key).value(entryColumn)
+    if (value === undefined) continue
+    const holder = readEntry(plan, key, value).row
+    if (holder.equals(row) || !holds(key, holder)) continue
+    throw uniqueViolation(table, plan, key, holder)
   }
 }
 
 /** The error of two rows with one key in a unique index. */
-export function uniqueViolation(
-  table: string,
-  plan: IndexPlan,
-  key: Buffer,
-  row: Buffer,
-): CellarError {
+function uniqueViolation(table: string, plan: IndexPlan, key: Buffer, row: Buffer): CellarError {
   const values = partsOfKey(plan.parts, key)
   const shown = Object.entries(values).map(([name, value]) => {
     const text = value instanceof Uint8Array ? shownBytes(Buffer.from(value)) : String(value)

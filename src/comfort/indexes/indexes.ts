@@ -226,7 +226,6 @@ export class Indexes {
     return this.#builds.get(`${table} ${name}`) ?? Promise.resolve()
   }
 
-  /** Builds an index in the background. */
   #build(table: string, name: string): void {
     const key = `${table} ${name}`
     const done = this.#runBuild(table, name).finally(() => {

@@ -54,7 +54,6 @@ export function afterPuts(before: Result, puts: readonly WrittenCell[]): RowValu
   return isChanged ? new ChangedValues(before, taken) : undefined
 }
 
-/** Whether a put writes the value that its column has. */
 function isStored(before: Result, { column, value }: WrittenCell): boolean {
   const range = before.valueRange(column)
   if (range === undefined) return false

@@ -19,7 +19,7 @@ import type { Result } from '../../api/results/result.js'
 import { getByKeys, type SyncTable, type Table } from '../../api/table.js'
 import { eachRow } from '../tables.js'
 import { keyRangeMembers, rowsOfRange, type KeyRange } from '../keys/key-range.js'
-import type { KeyParts } from '../keys/row-key.js'
+import type { KeyParts, LeadingValues } from '../keys/row-key.js'
 import type { IndexState, KeptIndex } from './catalog.js'
 import { unionOf } from './declaration.js'
 import { entriesOf, type Entry } from './entries.js'
@@ -49,28 +49,13 @@ const rowMembers = {
 const rowOptions = declareOptions('a query by an index', rowMembers)
 
 /** Some leading parts of a key by name, such as `{ mail: 'ada@example.com' }`. */
-export type IndexKey = Readonly<
-  Record<string, string | number | bigint | boolean | Date | Uint8Array | undefined>
->
+export type IndexKey = LeadingValues<KeyParts>
 
 /**
  * A range of an index by its leading parts; without members the whole index. `startsWith`,
  * `startKey` and `stopKey` continue the `prefix`, whose parts they do not repeat.
  */
-export interface IndexRange {
-  /** Parts that all entries of the range have. */
-  readonly prefix?: IndexKey | undefined
-  /** As `prefix`, but the last part is the beginning of a text or of bytes. */
-  readonly startsWith?: IndexKey | undefined
-  /** Where the range begins; its greatest key for a reversed query. */
-  readonly startKey?: IndexKey | undefined
-  /** Where the range ends; its smallest key for a reversed query. */
-  readonly stopKey?: IndexKey | undefined
-  /** Whether the entries of `startKey` are in the range. Default true. */
-  readonly startInclusive?: boolean | undefined
-  /** Whether the entries of `stopKey` are in the range. Default false. */
-  readonly stopInclusive?: boolean | undefined
-}
+export interface IndexRange extends KeyRange<KeyParts> {}
 
 /** A query of entries: a range, a direction and a page. */
 export interface EntryQuery extends IndexRange, GivenOptions<typeof queryMembers> {}
@@ -294,7 +279,6 @@ function spanOf({ plan }: KeptIndex, range: object, reversed: boolean): RowSpan 
   return readArguments(() => rowsOfRange(plan.key, range as KeyRange<KeyParts>, reversed))
 }
 
-/** The rows of a page in the table of the index. */
 function pageSpanOf(index: KeptIndex, query: PageOptions): RowSpan {
   const { reversed, limit, page } = query
   checkInteger(limit, 'limit', 1)

@@ -48,6 +48,13 @@ interface Bound {
   readonly isInclusive: boolean
 }
 
+/** The parts of a key at one end of a range. */
+interface RangeEnd extends Pick<EncodedParts, 'bytes' | 'isComplete'> {
+  /** Of the member that gives them, for messages. */
+  readonly name: string
+  readonly isInclusive: boolean
+}
+
 /** A range in the order of rows; an absent bound is the end of the table. */
 interface Bounds {
   readonly lower: Bound | undefined
@@ -95,35 +102,19 @@ function boundsOf<K extends KeyParts>(
     const beginning = beginningBytes(key, continued(key, prefix, startsWith, 'startsWith'))
     return { lower: { row: beginning, isInclusive: true }, upper: boundBehind(beginning) }
   }
-  const [low, lowInclusive, high, highInclusive] = reversed
-    ? [stopKey, stopInclusive, startKey, startInclusive]
-    : [startKey, startInclusive, stopKey, stopInclusive]
-  const [startName, stopName] = [
-    startKey === undefined ? 'prefix' : 'startKey',
-    stopKey === undefined ? 'prefix' : 'stopKey',
-  ]
-  const [lowName, highName] = reversed ? [stopName, startName] : [startName, stopName]
   const ofPrefix = key.encodeLeading(checkObject(prefix, 'prefix', formOf(key)), 'prefix')
-  const encoded = (more: LeadingValues<K> | undefined, name: string): EncodedParts => {
-    if (more === undefined) return ofPrefix
-    return key.encodeLeading(continued(key, prefix, more, name), name)
+  const end = (more: LeadingValues<K> | undefined, name: string, isInclusive = false): RangeEnd => {
+    // Without a key of its own a bound includes all rows of the prefix.
+    if (more === undefined) return { ...ofPrefix, name: 'prefix', isInclusive: true }
+    return { ...key.encodeLeading(continued(key, prefix, more, name), name), name, isInclusive }
   }
-  // Without a key of its own a bound includes all rows of the prefix.
-  return {
-    lower: lowerBound(encoded(low, lowName), lowName, low === undefined || lowInclusive === true),
-    upper: upperBound(
-      encoded(high, highName),
-      highName,
-      high === undefined || highInclusive === true,
-    ),
-  }
+  const start = end(startKey, 'startKey', startInclusive)
+  const stop = end(stopKey, 'stopKey', stopInclusive)
+  const [low, high] = reversed ? [stop, start] : [start, stop]
+  return { lower: lowerBound(low), upper: upperBound(high) }
 }
 
-function lowerBound(
-  { bytes, isComplete }: EncodedParts,
-  name: string,
-  isInclusive: boolean,
-): Bound | undefined {
+function lowerBound({ bytes, isComplete, name, isInclusive }: RangeEnd): Bound | undefined {
   if (bytes.length === 0 && isInclusive) return undefined
   checkBound(bytes, name)
   if (isInclusive || isComplete) return { row: bytes, isInclusive }
@@ -131,11 +122,7 @@ function lowerBound(
   return boundBehind(bytes, true) ?? { row: Buffer.alloc(rowBytesMax, 0xff), isInclusive: false }
 }
 
-function upperBound(
-  { bytes, isComplete }: EncodedParts,
-  name: string,
-  isInclusive: boolean,
-): Bound | undefined {
+function upperBound({ bytes, isComplete, name, isInclusive }: RangeEnd): Bound | undefined {
   if (bytes.length === 0 && isInclusive) return undefined
   checkBound(bytes, name)
   if (!isInclusive || isComplete) return { row: bytes, isInclusive }

@@ -107,9 +107,7 @@ export class RowKey<K extends KeyParts = KeyParts> {
     const entries = readArguments(() =>
       Object.entries(checkObject(parts, 'the parts of a key', "{ id: 'utf8' }")),
     )
-    if (entries.length === 0) {
-      throw invalidArgument("a key needs a part, such as { id: 'utf8' }")
-    }
+    if (entries.length === 0) throw invalidArgument("a key needs a part, such as { id: 'utf8' }")
     this.#parts = entries.map(([name, option], i) =>
       namedPart(name, option, i + 1 === entries.length),
     )

@@ -128,7 +128,6 @@ function readFrom(from: 'rows' | 'now' | number, what: string): 'rows' | 'now' |
   throw invalidArgument(`${what} must be 'rows', 'now' or a sequence, got ${shown(from)}`)
 }
 
-/** One run of a projection. */
 class Run {
   readonly #database: Database
   readonly #positions: PositionTable
