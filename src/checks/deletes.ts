@@ -59,9 +59,7 @@ export function parseDelete(deletion: RowOperation<Delete>): ParsedDelete {
   }
   for (const target of list(familyVersions, 'familyVersions')) {
     const { family, own } = familyTarget(target)
-    if (own === undefined) {
-      throw invalidArgument('each of familyVersions needs a timestamp')
-    }
+    if (own === undefined) throw invalidArgument('each of familyVersions needs a timestamp')
     markers.push(marker(CellType.deleteFamilyVersion, family, emptyBytes, own))
   }
   for (const target of list(columns, 'columns')) {

@@ -40,9 +40,7 @@ export function readPut(put: RowOperation<Put>, target: PutTarget): void {
   }
   let place = 0
   if (Array.isArray(cells)) {
-    for (const cell of cells as readonly PutCell[]) {
-      readCell(target, cell, place++, timestamp, ttl)
-    }
+    for (const cell of cells as readonly PutCell[]) readCell(target, cell, place++, timestamp, ttl)
   } else {
     for (const name in cells as Readonly<Record<string, unknown>>) {
       const value = (cells as Readonly<Record<string, unknown>>)[name]
@@ -64,9 +62,7 @@ function readNamedValue(
     target.addCell(name, place, CellType.put, timestamp, ttl, value)
     return
   }
-  if (typeof value !== 'object' || value === null) {
-    throw wrongValue(name, value)
-  }
+  if (typeof value !== 'object' || value === null) throw wrongValue(name, value)
   const { value: content, timestamp: own, ttlMilliseconds: lifetime } = value as TimedValue
   if (typeof content !== 'string' && !isBytes(content)) {
     timedValueOptions.checkNear(value)

@@ -71,9 +71,7 @@ export function parseFamilyRanges(
   if (ranges === undefined) return parsed
   checkObject(ranges, 'familyTimeRanges')
   for (const [family, range] of Object.entries(ranges)) {
-    if (!table.familyByName.has(family)) {
-      throw noSuchFamily(family, table.name, table.familyNames)
-    }
+    if (!table.familyByName.has(family)) throw noSuchFamily(family, table.name, table.familyNames)
     parsed.set(family, parseTimeRange(range))
   }
   return parsed
@@ -101,9 +99,7 @@ export function groupColumns(
       wanted.set(family, undefined)
       continue
     }
-    if (raw) {
-      throw invalidArgument('a raw scan cannot be narrowed to columns, only to families')
-    }
+    if (raw) throw invalidArgument('a raw scan cannot be narrowed to columns, only to families')
     const list = wanted.get(family)
     if (list === undefined) wanted.set(family, [escapedQualifier])
     else if (!list.some((known) => known.equals(escapedQualifier))) list.push(escapedQualifier)

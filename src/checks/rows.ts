@@ -14,9 +14,7 @@ export function rowBytes(row: BytesLike): Uint8Array {
   }
   checkBytesLike(row, 'row')
   const bytes = typeof row === 'string' ? Buffer.from(row, 'utf8') : row
-  if (bytes.length === 0) {
-    throw invalidArgument('row is empty; a row has 1 to 32767 bytes')
-  }
+  if (bytes.length === 0) throw invalidArgument('row is empty; a row has 1 to 32767 bytes')
   checkRowLength(bytes.length)
   return bytes
 }

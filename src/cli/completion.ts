@@ -1,6 +1,6 @@
 /** `cellar completion`: scripts that complete verbs and options in a shell, made of the program. */
 import type { Command } from 'commander'
-import { CellarError, ErrorCode } from '../api/index.js'
+import { invalidArgument } from '../api/index.js'
 
 /** The words that may follow a verb. */
 interface Verb {
@@ -48,6 +48,5 @@ export function completionScript(program: Command, shell: string): string {
   if (shell === 'bash') return bash(verbs)
   if (shell === 'zsh') return `autoload -U +X bashcompinit && bashcompinit\n${bash(verbs)}`
   if (shell === 'fish') return fish(verbs)
-  const message = `no completion for '${shell}'; there are bash, zsh, fish`
-  throw new CellarError(ErrorCode.invalidArgument, message)
+  throw invalidArgument(`no completion for '${shell}'; there are bash, zsh, fish`)
 }

@@ -64,7 +64,6 @@ interface Session {
   readonly table: RecordTable
   readonly given: Given
   readonly output: CommandOutput
-  /** Writes a line. */
   readonly say: (text: string) => void
 }
 

@@ -95,7 +95,6 @@ export class HttpClient {
     }
   }
 
-  /** Decodes a part of an answer. */
   understand<T>(decode: () => T): T {
     try {
       return decode()
@@ -104,7 +103,6 @@ export class HttpClient {
     }
   }
 
-  /** The whole body of an answer. */
   async bytes(answer: FetchAnswer): Promise<Buffer> {
     return Buffer.from(await this.arrived(() => answer.arrayBuffer()))
   }

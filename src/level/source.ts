@@ -13,16 +13,14 @@ import {
   readArguments,
   text,
   unchecked,
-} from '../api/index.js'
-import type {
-  BytesLike,
-  Capabilities,
-  Database,
-  DurabilityOption,
-  FamilyOptions,
-  OptionsOf,
-  SettingsOf,
-  Table,
+  type BytesLike,
+  type Capabilities,
+  type Database,
+  type DurabilityOption,
+  type FamilyOptions,
+  type OptionsOf,
+  type SettingsOf,
+  type Table,
 } from '../api/index.js'
 import { levelError, LevelErrorCode } from './errors.js'
 
@@ -86,7 +84,6 @@ const levelOptions = declareOptions('a Level', {
 export interface TableLevelOptions<K, V>
   extends AbstractDatabaseOptions<K, V>, OptionsOf<typeof tableOptions> {}
 
-/** The table of a Level, and the options of its creation. */
 type TableChoice = SettingsOf<typeof tableOptions>
 
 /** Whether an open may create the table, and whether the table may exist. */
@@ -104,7 +101,6 @@ export interface LevelSetup extends TableChoice {
   readonly location: string | undefined
   /** Whether the Level closes the database; a database of the caller stays open. */
   readonly isOwn: boolean
-  /** Opens the database. */
   readonly open: (createIfMissing: boolean) => Promise<LevelDatabase>
 }
 

@@ -190,9 +190,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     if (this.status === 'opening') {
       return this.deferAsync(() => this.compactRange(start, end, options))
     }
-    if (this.status !== 'open') {
-      throw levelError(LevelErrorCode.notOpen, 'the database is not open')
-    }
+    if (this.status !== 'open') throw levelError(LevelErrorCode.notOpen, 'the database is not open')
     const { startRow, stopRow } = readArguments(() => {
       const { keyEncoding } = checkObject(options, 'the options of compactRange')
       // Without a name this is the encoding of the database; the published type lacks this case.

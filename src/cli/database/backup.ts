@@ -45,9 +45,7 @@ export async function backup(target: string, words: BackupWords): Promise<void> 
     `${directory}: ${files} files of ${shownSize(bytes)} (${how}), sequence ${sequence}`,
   )
   for (const name of made.removed) await output.line(`removed ${join(dirname(directory), name)}`)
-  if (made.verification !== undefined) {
-    await showVerification(output, withRows(made.verification))
-  }
+  if (made.verification !== undefined) await showVerification(output, withRows(made.verification))
 }
 
 function backUp(target: string, keep: number | undefined, words: BackupWords): Promise<Made> {
@@ -78,9 +76,7 @@ export async function restore(source: string, words: RestoreWords): Promise<void
 }
 
 function newestOf(source: string): string {
-  if (!existsSync(source)) {
-    throw new CellarError(ErrorCode.notABackup, `${source} does not exist`)
-  }
+  if (!existsSync(source)) throw new CellarError(ErrorCode.notABackup, `${source} does not exist`)
   if (existsSync(join(source, 'BACKUP'))) return source
   let names: string[] = []
   try {

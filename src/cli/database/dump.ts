@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { CellarError, ErrorCode, invalidArgument, type Put, type PutCell } from '../../api/index.js'
+import { CellarError, invalidArgument, type Put, type PutCell } from '../../api/index.js'
 import { systemRandomBytes } from '../../base/random-bytes.js'
 import type { Database, EmbeddedTable } from '../../entries/index.js'
 import { loadCodecs } from '../../storage/codec/codec.js'
@@ -146,7 +146,7 @@ async function* textOf(stream: AsyncIterable<Buffer>): AsyncGenerator<string, vo
     try {
       return decoder.decode(piece, { stream: piece !== undefined })
     } catch {
-      throw new CellarError(ErrorCode.invalidArgument, 'the dump has bytes that are no UTF-8')
+      throw invalidArgument('the dump has bytes that are no UTF-8')
     }
   }
   for await (const piece of stream) yield decoded(piece)
@@ -181,7 +181,8 @@ class Loading {
   async take(line: DumpLine): Promise<void> {
     if ('cells' in line) {
       const read = this.cells - (this.cellsBefore ?? 0)
-      if (read !== line.cells) throw cutDump(`a dump of ${line.cells} cells has ${read}`)
+      if (read !== line.cells)
+        throw invalidArgument(`a dump of ${line.cells} cells has ${read}: it may be cut`)
       this.cellsBefore = undefined
       return
     }
@@ -220,7 +221,7 @@ class Loading {
 
   /** Ends a dump. `ERR_INVALID_ARGUMENT` if it lacks its last line. */
   async end(): Promise<void> {
-    if (this.cellsBefore !== undefined) throw cutDump('the dump has no end')
+    if (this.cellsBefore !== undefined) throw invalidArgument('the dump has no end: it may be cut')
     await this.flush()
   }
 
@@ -228,8 +229,7 @@ class Loading {
     const { puts, table } = this
     if (puts.length === 0) return
     if (table === undefined) {
-      const message = 'the dump names no table: give --table the name of one that exists'
-      throw new CellarError(ErrorCode.invalidArgument, message)
+      throw invalidArgument('the dump names no table: give --table the name of one that exists')
     }
     this.puts = []
     this.cellsWaiting = 0
@@ -240,8 +240,4 @@ class Loading {
       throw first ?? error
     })
   }
-}
-
-function cutDump(what: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, `${what}: it may be cut`)
 }

@@ -32,7 +32,6 @@ export class Progress {
     this.show(() => `${bar} ${Math.floor(part * 100)} %`)
   }
 
-  /** Removes the line. */
   end(): void {
     if (this.isShown) this.stream.write('\r\u001b[K')
     this.isShown = false

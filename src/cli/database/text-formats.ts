@@ -6,12 +6,7 @@
  * then one cell a line. The column `encoding` is the encoding of row, qualifier and value.
  */
 import { isUtf8 } from 'node:buffer'
-import {
-  CellarError,
-  ErrorCode,
-  type CellTypeName,
-  type TableDescription,
-} from '../../api/index.js'
+import { invalidArgument, type CellTypeName, type TableDescription } from '../../api/index.js'
 import { latestTimestamp } from '../../storage/cell/timestamp.js'
 import type { ExportedCell } from '../../table/transfer/export-cells.js'
 import { bytesFromJson, bytesToJson, decodeBase64, toJson } from '../../server/database/json.js'
@@ -139,7 +134,7 @@ async function* recordsOf(pieces: AsyncIterable<string>): AsyncGenerator<string[
         else field += char
       } else if (char === '"') {
         if (place === Place.plain)
-          throw refused(`line ${number}: a quote in a field without quotes`)
+          throw invalidArgument(`line ${number}: a quote in a field without quotes`)
         // The second of two quotes, or the beginning of a field.
         if (place === Place.quote) field += char
         place = Place.quoted
@@ -157,12 +152,13 @@ async function* recordsOf(pieces: AsyncIterable<string>): AsyncGenerator<string[
       } else if (place !== Place.quote) {
         field += char
         place = Place.plain
-      } else if (char !== '\r') throw refused(`line ${number}: text after the quotes of a field`)
+      } else if (char !== '\r')
+        throw invalidArgument(`line ${number}: text after the quotes of a field`)
     }
   }
-  if (place === Place.quoted) throw refused('the end of the file is within quotes')
+  if (place === Place.quoted) throw invalidArgument('the end of the file is within quotes')
   if (place !== Place.start || fields.length > 0) {
-    throw refused(`line ${number} has no end of line: the file may be cut`)
+    throw invalidArgument(`line ${number} has no end of line: the file may be cut`)
   }
 }
 
@@ -170,12 +166,8 @@ function atLine<T>(number: number, step: () => T): T {
   try {
     return step()
   } catch (error) {
-    throw refused(`line ${number}: ${(error as Error).message}`)
+    throw invalidArgument(`line ${number}: ${(error as Error).message}`)
   }
-}
-
-function refused(message: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, message)
 }
 
 function textOf(value: unknown, name: string): string {

@@ -3,7 +3,7 @@
  * that JSON lacks as strings.
  */
 import { isUtf8 } from 'node:buffer'
-import { CellarError, ErrorCode, isText } from '../../api/index.js'
+import { invalidArgument, isText } from '../../api/index.js'
 
 /** Bytes in JSON: text if they are UTF-8, else base64. */
 export type JsonBytes = string | { readonly base64: string }
@@ -33,8 +33,7 @@ export function bytesFromJson(value: unknown, name: string): Buffer {
   if (isText(value)) return Buffer.from(value, 'utf8')
   const encoded = (value as { base64?: unknown } | null | undefined)?.base64
   if (typeof encoded === 'string') return decodeBase64(encoded)
-  const message = `${name} must be a text without lone surrogates, or { "base64": "…" }`
-  throw new CellarError(ErrorCode.invalidArgument, message)
+  throw invalidArgument(`${name} must be a text without lone surrogates, or { "base64": "…" }`)
 }
 
 /** A value of JSON with bytes for its rows (`firstRow`, `lastRow`), and bigints for timestamps. */
@@ -49,7 +48,7 @@ export function withRows<T>(json: object): T {
 export function decodeBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.toString('base64') === text) return bytes
-  throw new CellarError(ErrorCode.invalidArgument, `'${text.slice(0, 40)}' is not base64`)
+  throw invalidArgument(`'${text.slice(0, 40)}' is not base64`)
 }
 
 /** JSON of a value; Infinity and 64-bit numbers are texts. */

@@ -141,9 +141,11 @@ export function databaseRoutes(
 
 function routesOf({ verify, inspect, backup }: DirectoryVerbs): Route<Call>[] {
   return [
-    get('/tables', 'list database tables', ({ view }) => view.tables()),
-    get('/statistics', 'database statistics', ({ view }) => view.statistics()),
-    get('/tables/:table', 'describe table', ({ view, params }) => view.describe(params.table)),
+    get('/tables', 'list database tables', undefined, ({ view }) => view.tables()),
+    get('/statistics', 'database statistics', undefined, ({ view }) => view.statistics()),
+    get('/tables/:table', 'describe table', undefined, ({ view, params }) => {
+      return view.describe(params.table)
+    }),
     get('/tables/:table/count', 'count rows', scanQuery, async ({ view, params, query, gone }) => {
       return { table: params.table, rows: await view.count(params.table, scanWords(query), gone) }
     }),
@@ -226,26 +228,12 @@ function scanWords(query: Call['query']): ReadWords {
 type Answer = (call: Call) => object | null | undefined | Promise<object | null>
 
 /** A route whose answer is JSON. */
-function get(path: string, summary: string, run: Answer): Route<Call>
-function get(
-  path: string,
-  summary: string,
-  query: Readonly<Record<string, JsonSchema>>,
-  run: Answer,
-): Route<Call>
-function get(
-  path: string,
-  summary: string,
-  query: Readonly<Record<string, JsonSchema>> | Answer,
-  run?: Answer,
-): Route<Call> {
-  const answer = typeof query === 'function' ? query : run!
+function get(path: string, summary: string, query: Route<Call>['query'], run: Answer): Route<Call> {
   const answers = { 200: summary, 400: 'ERR_INVALID_ARGUMENT', 404: 'ERR_TABLE_NOT_FOUND' }
   return {
-    ...{ at: `get ${path}`, id: operationId(summary), summary, answers },
-    ...(typeof query === 'object' && { query }),
+    ...{ at: `get ${path}`, id: operationId(summary), summary, answers, query },
     run: async (call) => {
-      const value = await refused(async () => answer(call))
+      const value = await refused(async () => run(call))
       void call.reply.type('application/json')
       return toJson(value)
     },
@@ -259,7 +247,9 @@ function post<Body>(
   body: JsonBody<Body>,
   run: (call: Call, body: Body) => Promise<object>,
 ): Route<Call> {
-  const answered = get(path, summary, (call) => run(call, readBody(call.request, body)))
+  const answered = get(path, summary, undefined, (call) => {
+    return run(call, readBody(call.request, body))
+  })
   const refusals = { 409: 'ERR_LOCKED, ERR_NOT_A_BACKUP', 501: 'ERR_UNSUPPORTED' }
   const answers = { ...answered.answers, ...refusals }
   return { ...answered, at: `post ${path}`, answers, body: body.schema }
