@@ -6,8 +6,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { CellarError, ErrorCode, type Database } from '../../api/index.js'
-import { corruption } from '../../base/errors.js'
 import { changeRow, readRow, stored, type LogPlace, type Patience } from '../owned/log/log-store.js'
+import { damagedState, parseState } from '../owned/log/states.js'
 import { ensureLogTable, TableLogStore } from '../owned/table-log-store.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
 
@@ -38,6 +38,11 @@ export interface MovePlace {
 }
 
 const stateRow = 'move'
+const stateForm = {
+  number: ['version', 'sequence'],
+  string: ['id', 'phase'],
+  object: ['tables', 'stores'],
+}
 
 /** The state of a move, as the mover that holds it sees it. */
 export class HeldState {
@@ -78,7 +83,10 @@ export class HeldState {
       await held.save({ mover: randomUUID() })
       return held
     }
-    const state = parse(found!)
+    const { state } = parseState<MoveState>(found!, stateRow, stateForm)
+    if (!['copying', 'following', 'done'].includes(state.phase)) {
+      throw damagedState(found!, stateRow, 'a known phase')
+    }
     if (!(await sources.exists({ row: state.id }))) {
       const message = `the move in the target has another source; drop its table '${stateTable}'`
       throw new CellarError(HBaseErrorCode.moveRefused, message)
@@ -127,20 +135,4 @@ function isSame(names: readonly string[], others: readonly string[]): boolean {
   return (
     names.every((name) => others.includes(name)) && others.every((name) => names.includes(name))
   )
-}
-
-function parse(bytes: Buffer): MoveState {
-  try {
-    const state = JSON.parse(bytes.toString()) as MoveState
-    const { version, sequence, id, tables, stores, phase } = state
-    const isSound = Number.isSafeInteger(version) && Number.isSafeInteger(sequence)
-    const isKnown = ['copying', 'following', 'done'].includes(phase)
-    const isNamed = typeof tables === 'object' && typeof stores === 'object'
-    if (isSound && isKnown && isNamed && typeof id === 'string') return state
-  } catch {
-    // As a state that is none.
-  }
-  const expected = 'the state of a move'
-  const found = JSON.stringify(bytes.subarray(0, 80).toString('latin1'))
-  throw corruption('damaged state of a move', { file: stateRow, offset: 0, expected, found })
 }

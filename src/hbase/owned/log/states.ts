@@ -40,41 +40,48 @@ export interface ChunkState {
   readonly bytes: number
 }
 
-const ownerNumbers = ['epoch', 'version', 'chunk', 'applied', 'timestamp', 'cut', 'removed']
-const chunkNumbers = ['epoch', 'version', 'first', 'count', 'bytes']
+/** The members of a state by their type; numbers are whole and not negative. */
+type Form = Readonly<Partial<Record<'number' | 'string' | 'boolean' | 'object', readonly string[]>>>
+
+const ownerForm: Form = {
+  number: ['epoch', 'version', 'chunk', 'applied', 'timestamp', 'cut', 'removed'],
+  string: ['owner'],
+}
+
+const chunkForm: Form = {
+  number: ['epoch', 'version', 'first', 'count', 'bytes'],
+  boolean: ['sealed'],
+}
 
 /** Reads the state of the owner's row. `ERR_CORRUPTION`. */
 export function parseOwner(bytes: Buffer, row: string): Stored<OwnerState> {
-  const state = parse(bytes, row, ownerNumbers)
-  if (typeof state['owner'] !== 'string') throw damaged(row, 'an owner', bytes)
-  return { state: state as unknown as OwnerState, bytes }
+  return parseState(bytes, row, ownerForm)
 }
 
 /** Reads the state of a chunk. `ERR_CORRUPTION`. */
 export function parseChunk(bytes: Buffer, row: string): Stored<ChunkState> {
-  const state = parse(bytes, row, chunkNumbers)
-  if (typeof state['sealed'] !== 'boolean') throw damaged(row, 'a chunk', bytes)
-  return { state: state as unknown as ChunkState, bytes }
+  return parseState(bytes, row, chunkForm)
 }
 
-function parse(bytes: Buffer, row: string, numbers: readonly string[]): Record<string, unknown> {
-  let state: unknown
+/** Reads the state of a row. `ERR_CORRUPTION`. */
+export function parseState<State>(bytes: Buffer, row: string, form: Form): Stored<State> {
+  let state: Readonly<Record<string, unknown>> | undefined
   try {
-    state = JSON.parse(bytes.toString())
+    state = Object(JSON.parse(bytes.toString())) as typeof state
   } catch {
-    throw damaged(row, 'JSON', bytes)
+    // As one without members.
   }
-  if (typeof state !== 'object' || state === null) throw damaged(row, 'an object', bytes)
-  const members = state as Record<string, unknown>
-  for (const name of numbers) {
-    const value = members[name]
-    if (Number.isSafeInteger(value) && (value as number) >= 0) continue
-    throw damaged(row, `a number '${name}'`, bytes)
+  for (const [type, names] of Object.entries(form)) {
+    const isRight = (value: unknown): boolean =>
+      type === 'number' ? Number.isSafeInteger(value) && Number(value) >= 0 : typeof value === type
+    const wrong = names.find((name) => !isRight(state?.[name]))
+    if (wrong !== undefined) throw damagedState(bytes, row, `a ${type} '${wrong}'`)
   }
-  return members
+  return { state: state as State, bytes }
 }
 
-function damaged(row: string, expected: string, bytes: Buffer): Error {
+/** The `ERR_CORRUPTION` of a state. */
+export function damagedState(bytes: Buffer, row: string, expected: string): Error {
   const found = JSON.stringify(bytes.subarray(0, 80).toString('latin1'))
-  return corruption('damaged state of a log row', { file: row, offset: 0, expected, found })
+  return corruption('damaged state of a row', { file: row, offset: 0, expected, found })
 }
