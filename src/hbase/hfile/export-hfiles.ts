@@ -23,13 +23,7 @@ import { NodeFileSystem } from '../../storage/fs/node-fs.js'
 import type { FileSystem } from '../../storage/fs/types.js'
 import type { Admin } from '../../table/admin.js'
 import { exportedChunks } from '../../table/transfer/export-cells.js'
-import {
-  completeExport,
-  hiddenName,
-  prepareDirectory,
-  takeBackList,
-  type ExportedFile,
-} from './file-list.js'
+import { ExportDirectory, hiddenName, type ExportedFile } from './file-list.js'
 import { HFileWriter, type HFileFormat } from './hfile-writer.js'
 import { exportOptions, type HFileExportOptions } from './options.js'
 
@@ -86,27 +80,28 @@ export async function exportWithId(
   const { signal, snapshot, onProgress } = settings
   const given = { raw: true, versions: 'all', compression: 'NONE', snapshot } as const
   const stream = admin.exportTable(table, given)
+  const target = new ExportDirectory(fileSystem, directory)
   let files: Files | undefined
   try {
     for await (const { families, table: head, visit } of exportedChunks(stream, loadCodecs())) {
       checkAborted('the export', signal)
       if (head !== undefined) {
         // The table is there, so the directory may be made.
-        prepareDirectory(fileSystem, directory)
+        target.prepare()
         files = new Files(fileSystem, directory, families, settings)
         continue
       }
-      const target = files!
-      visit((family, cell) => target.add(family, cell))
-      onProgress?.({ cells: target.cells })
-      await target.syncWritten()
+      const open = files!
+      visit((family, cell) => open.add(family, cell))
+      onProgress?.({ cells: open.cells })
+      await open.syncWritten()
     }
     const list = files!.finish()
-    completeExport(fileSystem, directory, id, list)
+    target.complete(id, list)
     return { directory, files: list, cells: files!.cells }
   } catch (error) {
     // Files stay with a list that stays: it is written when they are durable, and names them.
-    if (files !== undefined && takeBackList(fileSystem, directory, id)) files.abandon()
+    if (files !== undefined && target.takeBack(id)) files.abandon()
     throw error
   }
 }

@@ -39,178 +39,167 @@ export function hiddenName(file: string): string {
   return hidden + file
 }
 
-/**
- * Makes the directory of an export, and removes what one that was interrupted has left.
- * `ERR_DIRECTORY_NOT_EMPTY`; `ERR_CORRUPTION` of a list.
- */
-export function prepareDirectory(fileSystem: FileSystem, directory: string): void {
-  makeDurableDirectory(fileSystem, directory)
-  removeUnfinished(fileSystem, directory)
-  const left: string[] = []
-  for (const family of fileSystem.listSync(directory)) {
-    const path = fileSystem.join(directory, family)
-    if (family === listName + temporarySuffix) {
-      left.push(path)
-      continue
+/** The directory of an export; see the file header. */
+export class ExportDirectory {
+  readonly #fileSystem: FileSystem
+  readonly #path: string
+  readonly #listPath: string
+
+  constructor(fileSystem: FileSystem, path: string) {
+    this.#fileSystem = fileSystem
+    this.#path = path
+    this.#listPath = fileSystem.join(path, listName)
+  }
+
+  /**
+   * Makes the directory, and removes what an export that was interrupted has left.
+   * `ERR_DIRECTORY_NOT_EMPTY`; `ERR_CORRUPTION` of a list.
+   */
+  prepare(): void {
+    const fileSystem = this.#fileSystem
+    makeDurableDirectory(fileSystem, this.#path)
+    // An export that ended before all of its files had their names.
+    const list = this.#read()
+    const isUnfinished = list?.files.some((file) => this.#has(this.#hiddenPath(file)))
+    if (isUnfinished === true) this.takeBack(list!.id)
+    const left: string[] = []
+    for (const family of fileSystem.listSync(this.#path)) {
+      const path = fileSystem.join(this.#path, family)
+      if (family === listName + temporarySuffix) {
+        left.push(path)
+        continue
+      }
+      const isFolder = fileSystem.statSync(path)?.kind === 'directory'
+      const names = isFolder ? fileSystem.listSync(path) : ['']
+      const foreign = names.find((each) => !/^_[0-9a-f]{32}$/.test(each))
+      if (foreign !== undefined) {
+        const found = foreign === '' ? family : fileSystem.join(family, foreign)
+        const message = `${this.#path} must be empty for an export to HFiles; it holds ${found}`
+        throw new CellarError(ErrorCode.directoryNotEmpty, message)
+      }
+      left.push(...names.map((each) => fileSystem.join(path, each)))
     }
-    const isFolder = fileSystem.statSync(path)?.kind === 'directory'
-    const names = isFolder ? fileSystem.listSync(path) : ['']
-    const foreign = names.find((each) => !/^_[0-9a-f]{32}$/.test(each))
-    if (foreign !== undefined) {
-      const found = foreign === '' ? family : fileSystem.join(family, foreign)
-      const message = `${directory} must be empty for an export to HFiles; it holds ${found}`
+    for (const path of left) fileSystem.unlinkSync(path)
+  }
+
+  /**
+   * Hides the files of an export again, and then removes its list: at each moment in between the
+   * export is one that did not end. False if the list of this id is still there.
+   */
+  takeBack(id: string): boolean {
+    removeQuietly(this.#fileSystem, this.#listPath + temporarySuffix)
+    try {
+      const list = this.#read()
+      if (list?.id !== id) return true
+      this.#rename(list.files, false)
+      this.#fileSystem.unlinkSync(this.#listPath)
+    } catch {
+      return false
+    }
+    // A list must not come back without its files after a power cut.
+    quietly(() => this.#fileSystem.syncDirectorySync(this.#path))
+    return true
+  }
+
+  /**
+   * Writes the list of durable files, and gives them their names. `ERR_DIRECTORY_NOT_EMPTY` if
+   * another export into the directory has removed one of them, or has files there too.
+   */
+  complete(id: string, list: readonly ExportedFile[]): void {
+    this.#checkAlone(list)
+    for (const family of familiesOf(list)) {
+      this.#fileSystem.syncDirectorySync(this.#fileSystem.join(this.#path, family))
+    }
+    const content = { format: 1, id, files: list }
+    writeCheckedJsonSync(this.#fileSystem, this.#path, listName, content)
+    this.#rename(list, true)
+  }
+
+  /**
+   * The files of an export that is complete; undefined if there is no list. An export that ended
+   * before its files had their names is completed. `ERR_CORRUPTION`; `ERR_DIRECTORY_NOT_EMPTY` if
+   * the list has another id.
+   */
+  finished(id: string): readonly ExportedFile[] | undefined {
+    const list = this.#read()
+    if (list === undefined) return undefined
+    if (list.id !== id) {
+      const message = `${this.#path} holds the HFiles of another export`
       throw new CellarError(ErrorCode.directoryNotEmpty, message)
     }
-    left.push(...names.map((each) => fileSystem.join(path, each)))
+    // The process that wrote the list may have ended before it was on the disk.
+    this.#fileSystem.syncDirectorySync(this.#path)
+    this.#rename(list.files, true)
+    return list.files
   }
-  for (const path of left) fileSystem.unlinkSync(path)
-}
 
-/** Takes back the list of an export that ended before all of its files had their names. */
-function removeUnfinished(fileSystem: FileSystem, directory: string): void {
-  const list = readList(fileSystem, directory)
-  const isHidden = ({ family, file }: ExportedFile): boolean =>
-    fileSystem.statSync(hiddenPath(fileSystem, directory, family, file)) !== undefined
-  if (list?.files.some(isHidden) === true) takeBackList(fileSystem, directory, list.id)
-}
-
-/**
- * Hides the files of an export again, and then removes its list: at each moment in between the
- * export is one that did not end. False if the list of this id is still there.
- */
-export function takeBackList(fileSystem: FileSystem, directory: string, id: string): boolean {
-  const path = fileSystem.join(directory, listName)
-  removeQuietly(fileSystem, path + temporarySuffix)
-  try {
-    const list = readList(fileSystem, directory)
-    if (list?.id !== id) return true
-    renameFiles(fileSystem, directory, list.files, false)
-    fileSystem.unlinkSync(path)
-  } catch {
-    return false
+  /**
+   * Refuses a directory without a file of its list: an export that did not end, or a part of one. A
+   * directory without a list has no Cellar as its writer. `ERR_CORRUPTION`.
+   */
+  checkComplete(paths: ReadonlySet<string>): void {
+    for (const each of this.#read()?.files ?? []) {
+      const path = this.#pathOf(each.family, each.file)
+      if (paths.has(path)) continue
+      const expected = 'a file of the export, as its list says'
+      const isHidden = this.#has(this.#hiddenPath(each))
+      const found = isHidden ? 'one without its name: the export did not end' : 'nothing'
+      throw corruption('incomplete export to HFiles', { file: path, offset: 0, expected, found })
+    }
   }
-  // A list must not come back without its files after a power cut.
-  quietly(() => fileSystem.syncDirectorySync(directory))
-  return true
-}
 
-/**
- * Writes the list of durable files, and gives them their names. `ERR_DIRECTORY_NOT_EMPTY` if
- * another export into the directory has removed one of them, or has files there too.
- */
-export function completeExport(
-  fileSystem: FileSystem,
-  directory: string,
-  id: string,
-  list: readonly ExportedFile[],
-): void {
-  checkAlone(fileSystem, directory, list)
-  for (const family of new Set(list.map((each) => each.family))) {
-    fileSystem.syncDirectorySync(fileSystem.join(directory, family))
-  }
-  writeCheckedJsonSync(fileSystem, directory, listName, { format: 1, id, files: list })
-  renameFiles(fileSystem, directory, list, true)
-}
-
-/** Refuses an export that was not alone: HBase would load the files of two tables as one. */
-function checkAlone(
-  fileSystem: FileSystem,
-  directory: string,
-  list: readonly ExportedFile[],
-): void {
-  const own = list.map(({ family, file }) => fileSystem.join(family, hiddenName(file)))
-  const present = fileSystem.listSync(directory).flatMap((family) => {
-    const path = fileSystem.join(directory, family)
-    if (fileSystem.statSync(path)?.kind !== 'directory') return [family]
-    return fileSystem.listSync(path).map((file) => fileSystem.join(family, file))
-  })
-  if (own.length === present.length && own.every((each) => present.includes(each))) return
-  const message = `another export writes to ${directory}`
-  throw new CellarError(ErrorCode.directoryNotEmpty, message)
-}
-
-/**
- * The files of an export that is complete; undefined if there is no list. An export that ended
- * before its files had their names is completed. `ERR_CORRUPTION`; `ERR_DIRECTORY_NOT_EMPTY` if the
- * list has another id.
- */
-export function finishedExport(
-  fileSystem: FileSystem,
-  directory: string,
-  id: string,
-): readonly ExportedFile[] | undefined {
-  const list = readList(fileSystem, directory)
-  if (list === undefined) return undefined
-  if (list.id !== id) {
-    const message = `${directory} holds the HFiles of another export`
+  /** Refuses an export that was not alone: HBase would load the files of two tables as one. */
+  #checkAlone(list: readonly ExportedFile[]): void {
+    const fileSystem = this.#fileSystem
+    const own = list.map(({ family, file }) => fileSystem.join(family, hiddenName(file)))
+    const present = fileSystem.listSync(this.#path).flatMap((family) => {
+      const path = fileSystem.join(this.#path, family)
+      if (fileSystem.statSync(path)?.kind !== 'directory') return [family]
+      return fileSystem.listSync(path).map((file) => fileSystem.join(family, file))
+    })
+    if (own.length === present.length && own.every((each) => present.includes(each))) return
+    const message = `another export writes to ${this.#path}`
     throw new CellarError(ErrorCode.directoryNotEmpty, message)
   }
-  // The process that wrote the list may have ended before it was on the disk.
-  fileSystem.syncDirectorySync(directory)
-  renameFiles(fileSystem, directory, list.files, true)
-  return list.files
-}
 
-/**
- * Refuses a directory without a file of its list: an export that did not end, or a part of one. A
- * directory without a list has no Cellar as its writer. `ERR_CORRUPTION`.
- */
-export function checkComplete(
-  fileSystem: FileSystem,
-  directory: string,
-  paths: ReadonlySet<string>,
-): void {
-  for (const { family, file } of readList(fileSystem, directory)?.files ?? []) {
-    const path = fileSystem.join(fileSystem.join(directory, family), file)
-    if (paths.has(path)) continue
-    const expected = 'a file of the export, as its list says'
-    const isHidden = fileSystem.statSync(hiddenPath(fileSystem, directory, family, file))
-    const found =
-      isHidden === undefined ? 'nothing' : 'one without its name: the export did not end'
-    throw corruption('incomplete export to HFiles', { file: path, offset: 0, expected, found })
+  /** The list; undefined if there is none. `ERR_CORRUPTION`. */
+  #read(): { readonly id: string; readonly files: readonly ExportedFile[] } | undefined {
+    if (!this.#has(this.#listPath)) return undefined
+    return readCheckedJsonSync(this.#fileSystem, this.#listPath, 'list of HFiles', (value) => {
+      const fields = readObject(value, 'the list')
+      return { id: name.read(fields.id, 'id'), files: files.read(fields.files, 'files') }
+    })
+  }
+
+  #has(path: string): boolean {
+    return this.#fileSystem.statSync(path) !== undefined
+  }
+
+  #pathOf(family: string, file: string): string {
+    return this.#fileSystem.join(this.#fileSystem.join(this.#path, family), file)
+  }
+
+  #hiddenPath({ family, file }: ExportedFile): string {
+    return this.#pathOf(family, hiddenName(file))
+  }
+
+  /**
+   * Gives files their names, or hides them, durably. Those that are so already, or that HBase has
+   * taken, stay.
+   */
+  #rename(list: readonly ExportedFile[], shown: boolean): void {
+    for (const each of list) {
+      const paths = [this.#hiddenPath(each), this.#pathOf(each.family, each.file)]
+      const [from, to] = shown ? paths : paths.reverse()
+      if (this.#has(from)) this.#fileSystem.renameSync(from, to)
+    }
+    for (const family of familiesOf(list)) {
+      const folder = this.#fileSystem.join(this.#path, family)
+      if (this.#has(folder)) this.#fileSystem.syncDirectorySync(folder)
+    }
   }
 }
 
-/** The list of a directory; undefined if there is none. `ERR_CORRUPTION`. */
-function readList(
-  fileSystem: FileSystem,
-  directory: string,
-): { readonly id: string; readonly files: readonly ExportedFile[] } | undefined {
-  const path = fileSystem.join(directory, listName)
-  if (fileSystem.statSync(path) === undefined) return undefined
-  return readCheckedJsonSync(fileSystem, path, 'list of HFiles', (value) => {
-    const fields = readObject(value, 'the list')
-    return { id: name.read(fields.id, 'id'), files: files.read(fields.files, 'files') }
-  })
-}
-
-function hiddenPath(
-  fileSystem: FileSystem,
-  directory: string,
-  family: string,
-  file: string,
-): string {
-  return fileSystem.join(fileSystem.join(directory, family), hiddenName(file))
-}
-
-/**
- * Gives files their names, or hides them, durably. Those that are so already, or that HBase has
- * taken, stay.
- */
-function renameFiles(
-  fileSystem: FileSystem,
-  directory: string,
-  list: readonly ExportedFile[],
-  shown: boolean,
-): void {
-  for (const { family, file } of list) {
-    const shownPath = fileSystem.join(fileSystem.join(directory, family), file)
-    const paths = [hiddenPath(fileSystem, directory, family, file), shownPath]
-    const [from, to] = shown ? paths : paths.reverse()
-    if (fileSystem.statSync(from) !== undefined) fileSystem.renameSync(from, to)
-  }
-  for (const family of new Set(list.map((each) => each.family))) {
-    const folder = fileSystem.join(directory, family)
-    if (fileSystem.statSync(folder) !== undefined) fileSystem.syncDirectorySync(folder)
-  }
+function familiesOf(list: readonly ExportedFile[]): ReadonlySet<string> {
+  return new Set(list.map(({ family }) => family))
 }

@@ -21,7 +21,7 @@ import type { Admin } from '../../table/admin.js'
 import { ExportCollector } from '../../table/transfer/export-collector.js'
 import { ChunkEncoder, ChunkKind, exportMagic } from '../../table/transfer/export-format.js'
 import { plainCodec } from '../../table/transfer/export-table.js'
-import { checkComplete } from './file-list.js'
+import { ExportDirectory } from './file-list.js'
 import { HFileReader } from './hfile-reader.js'
 import { HFileMerge, type MergedFile } from './merge.js'
 import { loadOptions, type HFileLoadOptions } from './options.js'
@@ -114,7 +114,8 @@ function filesOf(fileSystem: FileSystem, directory: string): Source[] {
       sources.push({ fileSystem, path, family, loadSequence })
     }
   }
-  checkComplete(fileSystem, directory, new Set(sources.map(({ path }) => path)))
+  const paths = new Set(sources.map(({ path }) => path))
+  new ExportDirectory(fileSystem, directory).checkComplete(paths)
   if (sources.length > 0) return sources
   throw invalidArgument(`${directory} holds no HFiles: they lie in it as family/file`)
 }

@@ -2,7 +2,7 @@
 import type { Database } from '../../api/index.js'
 import { NodeFileSystem } from '../../storage/fs/node-fs.js'
 import { exportWithId } from '../hfile/export-hfiles.js'
-import { finishedExport } from '../hfile/file-list.js'
+import { ExportDirectory } from '../hfile/file-list.js'
 import type { HFileExportOptions } from '../hfile/options.js'
 
 /** Where the files of a move lie. */
@@ -31,7 +31,7 @@ export async function exportTable(
   const fileSystem = new NodeFileSystem()
   // HDFS has no colons in paths, and names of tables no equals signs.
   const directory = fileSystem.join(all, table.replace(':', '='))
-  const found = finishedExport(fileSystem, directory, id)
+  const found = new ExportDirectory(fileSystem, directory).finished(id)
   if (found === undefined) return exportWithId(source, table, directory, id, options)
   return { directory, cells: found.reduce((sum, { cells }) => sum + cells, 0) }
 }

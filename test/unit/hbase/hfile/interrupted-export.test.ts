@@ -8,7 +8,7 @@ import t from 'tap'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { CellarError } from '../../../../src/api/index.js'
 import { exportHFiles, exportWithId } from '../../../../src/hbase/hfile/export-hfiles.js'
-import { finishedExport } from '../../../../src/hbase/hfile/file-list.js'
+import { ExportDirectory } from '../../../../src/hbase/hfile/file-list.js'
 import { loadHFiles } from '../../../../src/hbase/hfile/load-hfiles.js'
 import { fileError, syntheticError } from '../../../../src/storage/fs/errors.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
@@ -59,7 +59,7 @@ async function dies(
 
 /** As a move exports, which continues what another call has completed. */
 async function exportOrFind(fileSystem: SimulatedDisk | FaultyFileSystem): Promise<void> {
-  if (finishedExport(fileSystem, directory, 'id') !== undefined) return
+  if (new ExportDirectory(fileSystem, directory).finished('id') !== undefined) return
   await exportWithId(database, 't', directory, 'id', { fileSystem })
 }
 
