@@ -8,22 +8,9 @@ import { copyArguments } from '../../base/copy-arguments.js'
 import { hasCode, type CellarError } from '../../base/errors.js'
 import { ListFailures } from '../../checks/list-failures.js'
 import type { RowStructs } from './mutations.js'
+import type { HBaseTable } from './table.js'
 import { HBaseErrorCode, unknownOutcome } from './wire/errors.js'
 import { methods, type Method } from './wire/methods.js'
-
-/** The calls of a table that lists are written by. */
-export interface ListCalls {
-  /** Throws if the table lacks one of the families. */
-  checkFamilies(families: readonly string[]): Promise<unknown>
-  /** Writes one row. */
-  writeRow(structs: RowStructs): Promise<unknown>
-  /** Writes several rows by one call. */
-  writeRows(
-    method: Method,
-    parameters: Readonly<Record<string, unknown>>,
-    isRepeatable: boolean,
-  ): Promise<unknown>
-}
 
 /** Rows of a list that one call carries, by position in the list. */
 interface ListCall {
@@ -37,7 +24,7 @@ interface ListCall {
 
 /** Writes the rows of a list; its failures as `Table.batch` reports them. */
 export async function writeList<T>(
-  calls: ListCalls,
+  table: HBaseTable,
   operations: readonly T[],
   structsOf: (operation: T) => RowStructs,
 ): Promise<void> {
@@ -57,7 +44,7 @@ export async function writeList<T>(
   }
   for (const [position, structs] of prepared) {
     try {
-      await calls.checkFamilies(structs.families)
+      await table.checkFamilies(structs.families)
       const list = lists.find(
         ({ of }) => structs.mutations.length === 1 && of in structs.mutations[0],
       )
@@ -67,37 +54,37 @@ export async function writeList<T>(
     }
   }
   await Promise.all([
-    ...lists.map((list) => writeTogether(calls, list, failures)),
-    writeEach(calls, alone, failures),
+    ...lists.map((list) => writeTogether(table, list, failures)),
+    writeEach(table, alone, failures),
   ])
   failures.throwFailures(operations.length)
 }
 
 async function writeTogether(
-  calls: ListCalls,
+  table: HBaseTable,
   { method, member, of, rows }: ListCall,
   failures: ListFailures,
 ): Promise<void> {
-  if (rows.size <= 1) return writeEach(calls, rows, failures)
+  if (rows.size <= 1) return writeEach(table, rows, failures)
   const all = [...rows.values()]
   const isRepeatable = all.every((each) => each.isRepeatable)
   const structs = all.map(({ mutations }) => mutations[0][of])
   try {
-    await calls.writeRows(method, { [member]: structs }, isRepeatable)
+    await table.writeRows(method, { [member]: structs }, isRepeatable)
   } catch (error) {
-    if (isRepeatable && !isWithoutAnswer(error)) return writeEach(calls, rows, failures)
+    if (isRepeatable && !isWithoutAnswer(error)) return writeEach(table, rows, failures)
     for (const position of rows.keys()) failures.failed(position, listFailure(method, error))
   }
 }
 
 async function writeEach(
-  calls: ListCalls,
+  table: HBaseTable,
   rows: ReadonlyMap<number, RowStructs>,
   failures: ListFailures,
 ): Promise<void> {
   for (const [position, structs] of rows) {
     try {
-      await calls.writeRow(structs)
+      await table.writeRow(structs)
     } catch (error) {
       failures.failed(position, error)
     }

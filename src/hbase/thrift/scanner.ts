@@ -20,16 +20,8 @@ import type { Gateway } from './wire/gateway.js'
 import { methods } from './wire/methods.js'
 import { scanStruct } from './reads.js'
 import { cellsOf, type ResultStruct } from './results.js'
+import type { HBaseTable } from './table.js'
 import type { Struct } from './wire/structs.js'
-
-/** What a scan needs of its table. */
-export interface ScanTarget {
-  readonly name: string
-  /** Checks names of families, and returns all of the table. */
-  checkFamilies(families: readonly string[]): Promise<readonly string[]>
-  /** Throws a better error for one of the gateway, if there is one. */
-  checkFailure(error: unknown): Promise<void>
-}
 
 /** A scan whose options were checked. */
 interface ScanPlan {
@@ -77,7 +69,7 @@ function copyBounds(bounds: ScanBounds): ScanBounds {
 /** The rows of a scan. */
 export class HBaseScanner extends ResultScanner {
   readonly #client: Client
-  readonly #target: ScanTarget
+  readonly #table: HBaseTable
   readonly #plan: ScanPlan
   readonly #metrics = { rows: 0, results: 0, cells: 0, bytes: 0 }
   #remote: RemoteScanner | undefined = undefined
@@ -93,10 +85,10 @@ export class HBaseScanner extends ResultScanner {
   #failure: { readonly error: unknown } | undefined = undefined
   readonly #order = new CallOrder()
 
-  constructor(client: Client, target: ScanTarget, plan: ScanPlan) {
+  constructor(client: Client, table: HBaseTable, plan: ScanPlan) {
     super()
     this.#client = client
-    this.#target = target
+    this.#table = table
     this.#plan = plan
   }
 
@@ -169,10 +161,10 @@ export class HBaseScanner extends ResultScanner {
   async #fetch(): Promise<void> {
     const { signal, pageRows, families } = this.#plan
     checkAborted('the scan', signal)
-    this.#allFamilies ??= await this.#target.checkFamilies(families)
+    this.#allFamilies ??= await this.#table.checkFamilies(families)
     const wanted = Math.min(pageRows, this.#plan.limit - this.#rows + 2)
     const structs = await this.#fetchResults(wanted).catch(async (error: unknown) => {
-      await this.#target.checkFailure(error)
+      await this.#table.checkFailure(error)
       throw error
     })
     checkAborted('the scan', signal)
@@ -202,13 +194,13 @@ export class HBaseScanner extends ResultScanner {
   }
 
   get #what(): string {
-    return `a scan of table '${this.#target.name}'`
+    return `a scan of table '${this.#table.name}'`
   }
 
   async #open(): Promise<RemoteScanner> {
     const { struct, bounds, batch } = this.#plan
     const parameters = {
-      table: this.#target.name,
+      table: this.#table.name,
       scan: {
         ...struct,
         startRow: this.#last?.row ?? bounds.start,

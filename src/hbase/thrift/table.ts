@@ -25,11 +25,12 @@ import {
   type UpdateStruct,
 } from './mutations.js'
 import { getStruct } from './reads.js'
-import { writeList, type ListCalls } from './row-lists.js'
+import { writeList } from './row-lists.js'
 import { notInThrift } from './refusals.js'
 import { resultOf, type ResultStruct } from './results.js'
 import { HBaseScanner, planScan } from './scanner.js'
 import type { TableCatalog } from './table-catalog.js'
+import type { Struct } from './wire/structs.js'
 
 /** HBase's numbers of comparisons. */
 const operators = {
@@ -55,19 +56,11 @@ export class HBaseTable implements types.Table {
   readonly name: string
   readonly #client: Client
   readonly #catalog: TableCatalog
-  readonly #listCalls: ListCalls
 
   constructor(name: string, client: Client, catalog: TableCatalog) {
     this.name = name
     this.#client = client
     this.#catalog = catalog
-    this.#listCalls = {
-      checkFamilies: (families) => this.#checkFamilies(families),
-      writeRow: (structs) => this.#send(this.#prepareRow(structs).request),
-      writeRows: (method, parameters, isRepeatable) => {
-        return this.#send(this.#prepare(method, parameters, [], isRepeatable).request)
-      },
-    }
   }
 
   /**
@@ -116,12 +109,7 @@ export class HBaseTable implements types.Table {
   scan(scan: types.Scan = {}): types.ResultScanner {
     if (checkForm(scan, 'scan').raw === true) refuse('rawScans', 'a raw scan')
     const plan = readArguments(() => planScan(scan, this.#client.settings.pageRows))
-    const { name } = this
-    const checkFamilies = (families: readonly string[]): Promise<readonly string[]> => {
-      return this.#checkFamilies(families)
-    }
-    const checkFailure = (error: unknown): Promise<void> => this.#checkFailure(error)
-    return new HBaseScanner(this.#client, { name, checkFamilies, checkFailure }, plan)
+    return new HBaseScanner(this.#client, this, plan)
   }
 
   async put(put: types.Put): Promise<types.PutReceipt> {
@@ -130,7 +118,7 @@ export class HBaseTable implements types.Table {
   }
 
   async putList(puts: readonly types.Put[]): Promise<void> {
-    await writeList(this.#listCalls, readPuts(puts), (put) => this.#putStructs(put))
+    await writeList(this, readPuts(puts), (put) => this.#putStructs(put))
   }
 
   async delete(deletion: types.Delete): Promise<void> {
@@ -139,7 +127,7 @@ export class HBaseTable implements types.Table {
 
   async deleteList(deletions: readonly types.Delete[]): Promise<void> {
     const list = readList(deletions, 'deletions')
-    await writeList(this.#listCalls, list, (deletion) => this.#deleteStructs(deletion))
+    await writeList(this, list, (deletion) => this.#deleteStructs(deletion))
   }
 
   async increment(increment: types.Increment): Promise<Result> {
@@ -242,7 +230,7 @@ export class HBaseTable implements types.Table {
 
   #prepare(
     method: Method,
-    parameters: Readonly<Record<string, unknown>>,
+    parameters: Struct,
     families: readonly string[],
     isIdempotent = method.isIdempotent,
   ): PreparedCall {
@@ -300,14 +288,25 @@ export class HBaseTable implements types.Table {
     return resultOf(answer as ResultStruct, { families: known })
   }
 
-  async #checkFamilies(families: readonly string[]): Promise<readonly string[]> {
+  /** @internal Writes puts and deletes of one row. */
+  writeRow(structs: RowStructs): Promise<unknown> {
+    return this.#send(this.#prepareRow(structs).request)
+  }
+
+  /** @internal Writes several rows by one call. */
+  writeRows(method: Method, parameters: Struct, isRepeatable: boolean): Promise<unknown> {
+    return this.#send(this.#prepare(method, parameters, [], isRepeatable).request)
+  }
+
+  /** @internal Checks names of families, and returns all of the table. */
+  async checkFamilies(families: readonly string[]): Promise<readonly string[]> {
     return this.#catalog.checkFamilies(this.name, families)
   }
 
   async #run(call: PreparedCall): Promise<{ answer: unknown; known: readonly string[] }> {
     const known =
       this.#catalog.knownFamilies(this.name, call.families) ??
-      (await this.#checkFamilies(call.families))
+      (await this.checkFamilies(call.families))
     return { answer: await this.#send(call.request), known }
   }
 
@@ -315,13 +314,13 @@ export class HBaseTable implements types.Table {
     try {
       return await this.#client.call(request)
     } catch (error) {
-      await this.#checkFailure(error)
+      await this.checkFailure(error)
       throw error
     }
   }
 
-  /** Reads the description again after errors that may come of it. `ERR_TABLE_NOT_FOUND`. */
-  async #checkFailure(error: unknown): Promise<void> {
+  /** @internal Reads the description again after errors that may come of it. */
+  async checkFailure(error: unknown): Promise<void> {
     if (!stale.some((code) => hasCode(error, code))) return
     this.#catalog.forget(this.name)
     // The gateway does not always say that a table is gone; this read does.

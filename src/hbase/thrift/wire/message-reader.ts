@@ -8,25 +8,22 @@
 import { wrongAnswer } from './errors.js'
 
 /** Takes the bytes that arrive, and returns a message when it is whole. */
-export interface MessageReader {
-  /** Returns the message that these bytes complete. Throws `ERR_UNAVAILABLE` for other bytes. */
-  push(bytes: Buffer): Buffer | undefined
-}
+export abstract class MessageReader {
+  protected bytes: Buffer = Buffer.alloc(0)
+  /** Bytes that arrived and belong to no message that was returned. */
+  protected length = 0
+  protected readonly bytesMax: number
 
-/** Bytes that arrived and the position in them. */
-class Arrived {
-  bytes: Buffer = Buffer.alloc(0)
-  length = 0
-  readonly #bytesMax: number
-
+  /** A message of more than `bytesMax` bytes is refused. */
   constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax
+    this.bytesMax = bytesMax
   }
 
-  push(more: Buffer): void {
+  /** Returns the message that these bytes complete. Throws `ERR_UNAVAILABLE` for other bytes. */
+  push(more: Buffer): Buffer | undefined {
     const length = this.length + more.length
-    if (length > this.#bytesMax) {
-      throw wrongAnswer(`it is longer than messageBytesMax, ${this.#bytesMax} bytes`)
+    if (length > this.bytesMax) {
+      throw wrongAnswer(`it is longer than messageBytesMax, ${this.bytesMax} bytes`)
     }
     if (this.length === 0) this.bytes = more
     else {
@@ -38,34 +35,24 @@ class Arrived {
       more.copy(this.bytes, this.length)
     }
     this.length = length
+    const [start, end] = this.find() ?? []
+    if (end === undefined) return undefined
+    if (end !== length) throw wrongAnswer('bytes follow that belong to no call')
+    this.length = 0
+    return this.bytes.subarray(start, end)
   }
 
-  /** The bytes from `start` to `end`, which is the end of all bytes that arrived. */
-  take(start: number, end: number): Buffer {
-    if (end !== this.length) throw wrongAnswer('bytes follow that belong to no call')
-    const message = this.bytes.subarray(start, end)
-    this.length = 0
-    return message
-  }
+  /** Start and end of the message; undefined while it is not whole. */
+  protected abstract find(): readonly [start: number, end: number] | undefined
 }
 
 /** Messages with their length in front. */
-export class FramedReader implements MessageReader {
-  readonly #arrived: Arrived
-  readonly #bytesMax: number
-
-  constructor(bytesMax: number) {
-    this.#arrived = new Arrived(bytesMax)
-    this.#bytesMax = bytesMax
-  }
-
-  push(bytes: Buffer): Buffer | undefined {
-    const arrived = this.#arrived
-    arrived.push(bytes)
-    if (arrived.length < 4) return undefined
-    const length = arrived.bytes.readInt32BE(0)
-    if (length < 0 || length > this.#bytesMax) throw wrongAnswer(`a frame of ${length} bytes`)
-    return arrived.length < 4 + length ? undefined : arrived.take(4, 4 + length)
+export class FramedReader extends MessageReader {
+  protected find(): readonly [start: number, end: number] | undefined {
+    if (this.length < 4) return undefined
+    const length = this.bytes.readInt32BE(0)
+    if (length < 0 || length > this.bytesMax) throw wrongAnswer(`a frame of ${length} bytes`)
+    return this.length < 4 + length ? undefined : [4, 4 + length]
   }
 }
 
@@ -88,19 +75,13 @@ interface ValuesToCome {
 }
 
 /** Messages that follow each other directly. */
-export class BufferedReader implements MessageReader {
-  readonly #arrived: Arrived
+export class BufferedReader extends MessageReader {
   /** End of the elements that were passed over. */
   #at = 0
   /** Innermost last; undefined: the head of the message comes first. */
   #due: ValuesToCome[] | undefined = undefined
 
-  constructor(bytesMax: number) {
-    this.#arrived = new Arrived(bytesMax)
-  }
-
-  push(bytes: Buffer): Buffer | undefined {
-    this.#arrived.push(bytes)
+  protected find(): readonly [start: number, end: number] | undefined {
     if (this.#due === undefined && !this.#passHead()) return undefined
     const due = this.#due as unknown as ValuesToCome[]
     for (;;) {
@@ -112,12 +93,12 @@ export class BufferedReader implements MessageReader {
     const end = this.#at
     this.#at = 0
     this.#due = undefined
-    return this.#arrived.take(0, end)
+    return [0, end]
   }
 
   /** Passes over version, name and number of the message. */
   #passHead(): boolean {
-    const { bytes, length } = this.#arrived
+    const { bytes, length } = this
     if (length < 8) return false
     if (bytes.readUInt16BE(0) !== version) {
       throw wrongAnswer(`it begins with ${bytes.toString('hex', 0, 8)}, as no Thrift answer does`)
@@ -132,7 +113,7 @@ export class BufferedReader implements MessageReader {
 
   /** Passes over one value or, of one that contains others, over its head. */
   #passValue(due: ValuesToCome[], last: ValuesToCome): boolean {
-    const { bytes, length } = this.#arrived
+    const { bytes, length } = this
     const type = last.types[last.count % last.types.length]
     const left = length - this.#at
     const fixed = fixedBytes[type]
@@ -156,7 +137,7 @@ export class BufferedReader implements MessageReader {
   /** Passes over the head of a struct's next field, or over its end. */
   #passField(due: ValuesToCome[], last: ValuesToCome, left: number): boolean {
     if (left < 1) return false
-    const type = this.#arrived.bytes[this.#at]
+    const type = this.bytes[this.#at]
     if (type === 0) return this.#pass(last, 1, left)
     if (left < 3) return false
     this.#at += 3

@@ -1,12 +1,6 @@
 /** The parts of Apache's package `thrift` that the client uses, loaded at the first connection. */
 import { requirePackage } from '../../../api/index.js'
 
-/** A signed 64-bit number as the package reads one. */
-export interface Int64 {
-  readonly buffer: Buffer
-  readonly offset: number
-}
-
 /** Reads and writes the elements of a message. */
 export interface Protocol {
   writeMessageBegin(name: string, type: number, sequence: number): void
@@ -30,22 +24,16 @@ export interface Protocol {
   readByte(): number
   readI16(): number
   readI32(): number
-  readI64(): Int64
+  readI64(): { readonly buffer: Buffer; readonly offset: number }
   readBinary(): Buffer
   skip(type: number): void
-}
-
-/** The bytes of one message. */
-export interface Transport {
-  /** Bytes that were read. */
-  readonly readPos: number
 }
 
 /** The package. */
 export interface ThriftPackage {
   /** A message in memory. Reads a given Buffer; passes written bytes to the callback. */
-  readonly TFramedTransport: new (bytes?: Buffer, onFlush?: (frame: Buffer) => void) => Transport
-  readonly TBinaryProtocol: new (transport: Transport, strictRead: boolean) => Protocol
+  readonly TFramedTransport: new (bytes?: Buffer, onFlush?: (frame: Buffer) => void) => object
+  readonly TBinaryProtocol: new (transport: object, strictRead: boolean) => Protocol
 }
 
 /** Loads the package. Throws `ERR_MISSING_PACKAGE`. */
