@@ -41,7 +41,8 @@ const schemaChanges = new WeakMap<Database, Promise<unknown>>()
  * their tables: they are kept in every open database, with or without an object of this class.
  */
 export class Indexes {
-  readonly #database: Database<Table & SyncTable>
+  /** @internal */
+  readonly database: Database<Table & SyncTable>
   readonly #builds = new Map<string, Promise<void>>()
   readonly #plans = new WeakMap<object, KeptIndex[]>()
   /** The tables whose indexes were asked for, by their names: making a table costs more. */
@@ -51,7 +52,7 @@ export class Indexes {
 
   /** @internal As {@link openIndexes}, without continuing builds. */
   constructor(database: Database<Table & SyncTable>) {
-    this.#database = database
+    this.database = database
   }
 
   /**
@@ -65,7 +66,7 @@ export class Indexes {
     const copy = JSON.parse(JSON.stringify(declaration)) as IndexDeclaration
     const name = plainTableName(table)
     await this.#change(async () => {
-      const description = await this.#database.admin.getDescriptor(name)
+      const description = await this.database.admin.getDescriptor(name)
       checkFamilies(name, description.families, plan)
       const indexes = indexesOf(description)
       if (indexes.some(({ declaration: other }) => other.name === plan.name)) {
@@ -80,15 +81,14 @@ export class Indexes {
       ])
     })
     this.#build(name, plan.name)
-    return new TableIndex(this.#home, name, plan.name)
+    return new TableIndex(this, name, plan.name)
   }
 
   /** An index of a table. `ERR_INDEX_NOT_FOUND`, `ERR_TABLE_NOT_FOUND`. */
   index(table: string, name: string): TableIndex {
-    this.#checkOpen()
     const plain = plainTableName(table)
-    this.#find(plain, name)
-    return new TableIndex(this.#home, plain, name)
+    this.find(plain, name)
+    return new TableIndex(this, plain, name)
   }
 
   /** The indexes of a table, or of all tables, in the order of their creation. */
@@ -97,7 +97,7 @@ export class Indexes {
     const described =
       table === undefined
         ? await this.#describedTables()
-        : [await this.#database.admin.getDescriptor(plainTableName(table))]
+        : [await this.database.admin.getDescriptor(plainTableName(table))]
     return described.flatMap((description) =>
       indexesOf(description).map(({ declaration, state, entries }) => {
         return { table: description.name, declaration, state, entries }
@@ -162,27 +162,15 @@ export class Indexes {
     }
   }
 
-  get #home(): ConstructorParameters<typeof TableIndex>[0] {
-    return {
-      database: this.#database,
-      find: (table, name) => {
-        this.#checkOpen()
-        return this.#find(table, name)
-      },
-      tablesOf: (table, index) => this.#openTables(table, index),
-      settled: (table, name) => {
-        this.#checkOpen()
-        // A build that another object of this class began may end with that one.
-        const { state } = this.#find(table, name)
-        if (state === 'building' && !this.#builds.has(`${table} ${name}`)) this.#build(table, name)
-        return this.#settled(table, name)
-      },
-    }
-  }
-
   #checkOpen(): void {
     if (!this.#isClosed) return
     throw new CellarError(ErrorCode.closed, 'the indexes are closed; openIndexes opens them again')
+  }
+
+  /** @internal An index as the schema has it now. `ERR_INDEX_NOT_FOUND`. */
+  find(table: string, name: string): KeptIndex {
+    this.#checkOpen()
+    return this.#find(table, name)
   }
 
   #find(table: string, name: string): KeptIndex {
@@ -207,19 +195,27 @@ export class Indexes {
       if (!(error instanceof CellarError) || error.code !== ErrorCode.tableNotFound) throw error
     }
     this.#tables.delete(table)
-    const found = this.#database.table(table)
+    const found = this.database.table(table)
     this.#tables.set(table, found)
     return found.coprocessors
   }
 
-  /** The tables of an index as the schema has it now: each change makes another `KeptIndex`. */
-  #openTables(table: string, index: KeptIndex): IndexTables {
+  /** @internal The tables of an index that `find` returned: each change makes another object. */
+  tablesOf(table: string, index: KeptIndex): IndexTables {
     let found = this.#tablesOf.get(index)
     if (found === undefined) {
-      found = { data: this.#database.table(table), entries: this.#database.table(index.entries) }
+      found = { data: this.database.table(table), entries: this.database.table(index.entries) }
       this.#tablesOf.set(index, found)
     }
     return found
+  }
+
+  /** @internal Resolves when no build of the index runs. */
+  async settled(table: string, name: string): Promise<void> {
+    // A build that another object of this class began may end with that one.
+    const { state } = this.find(table, name)
+    if (state === 'building' && !this.#builds.has(`${table} ${name}`)) this.#build(table, name)
+    await this.#settled(table, name)
   }
 
   #settled(table: string, name: string): Promise<void> {
@@ -240,7 +236,7 @@ export class Indexes {
     const index = this.#find(table, name)
     const isOutdated = (): boolean => {
       if (this.#isClosed) return true
-      const found = indexesOf(this.#database.table(table).describe())
+      const found = indexesOf(this.database.table(table).describe())
       return !found.some(({ entries, state }) => {
         return entries === index.entries && state === 'building'
       })
@@ -251,7 +247,7 @@ export class Indexes {
         return { ...stored, state, ...(reason !== undefined && { reason }) }
       })
     try {
-      if (await buildIndex(this.#database, table, index, isOutdated)) await end('ready')
+      if (await buildIndex(this.database, table, index, isOutdated)) await end('ready')
     } catch (error) {
       if (error instanceof CellarError && lastingFailures.has(error.code) && !isOutdated()) {
         await end('failed', error.message)
@@ -267,7 +263,7 @@ export class Indexes {
     change: (stored: StoredIndex) => Awaitable<StoredIndex | undefined>,
   ): Promise<StoredIndex> {
     return this.#change(async () => {
-      const description = await this.#database.admin.getDescriptor(table)
+      const description = await this.database.admin.getDescriptor(table)
       const indexes = indexesOf(description)
       const place = indexes.findIndex(({ declaration }) => declaration.name === name)
       if (place < 0) throw noSuchIndex(table, name, indexes)
@@ -282,15 +278,15 @@ export class Indexes {
 
   async #store(description: TableDescription, indexes: readonly StoredIndex[]): Promise<void> {
     const coprocessors = withIndexes(description, indexes)
-    await this.#database.admin.modifyTable(description.name, { coprocessors })
+    await this.database.admin.modifyTable(description.name, { coprocessors })
   }
 
   /** Makes an empty table for entries, of another name than the one before. */
   async #newEntries(table: string, name: string, before?: string): Promise<string> {
     for (let number = 1; ; number++) {
       const entries = `${table}.index.${name}.${number}`
-      if (entries === before || (await this.#database.admin.tableExists(entries))) continue
-      await this.#database.createTable(entries, {
+      if (entries === before || (await this.database.admin.tableExists(entries))) continue
+      await this.database.createTable(entries, {
         families: { [entryFamily]: {}, [buildFamily]: {} },
         metadata: { [entriesMark]: name },
       })
@@ -300,7 +296,7 @@ export class Indexes {
 
   /** All tables; those that are dropped meanwhile are left out. */
   async #describedTables(): Promise<TableDescription[]> {
-    const { admin } = this.#database
+    const { admin } = this.database
     const found: TableDescription[] = []
     for (const name of await admin.listTableNames()) {
       try {
@@ -314,14 +310,14 @@ export class Indexes {
 
   /** Removes a table of entries, which may be gone already. */
   async #deleteEntries(entries: string): Promise<void> {
-    const { admin } = this.#database
+    const { admin } = this.database
     if (await admin.tableExists(entries)) await admin.deleteTable(entries)
   }
 
   #change<T>(step: () => Promise<T>): Promise<T> {
-    const before = schemaChanges.get(this.#database) ?? Promise.resolve()
+    const before = schemaChanges.get(this.database) ?? Promise.resolve()
     const done = before.then(step, step)
-    schemaChanges.set(this.#database, done)
+    schemaChanges.set(this.database, done)
     return done
   }
 }

@@ -12,7 +12,7 @@ import {
 import { toBytes } from '../../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { boolean, declareOptions, text, unchecked, type GivenOptions } from '../../base/options.js'
-import type { Awaitable, Database } from '../../api/database.js'
+import type { Awaitable } from '../../api/database.js'
 import type { BytesLike, ColumnName } from '../../storage/cell/column-name.js'
 import type { RowSpan, Snapshot } from '../../api/reads.js'
 import type { Result } from '../../api/results/result.js'
@@ -27,6 +27,7 @@ import { compareEntries } from './entry-check.js'
 import { entriesAtOnce, readEntries } from './entry-pages.js'
 import { entryColumn, entryFamily, partsOfKey, readEntry, storedValues } from './entry-values.js'
 import { fits, rowOfEntry } from './found-entry.js'
+import type { Indexes } from './indexes.js'
 
 const queryMembers = {
   /** Whether the greatest keys come first; `startKey` is then the greatest. Default false. */
@@ -106,17 +107,6 @@ export interface IndexTables {
   readonly entries: Table
 }
 
-/** The parts of `Indexes` that an index needs. */
-export interface IndexHome {
-  readonly database: Database
-  /** The index as the schema has it now. Throws `ERR_INDEX_NOT_FOUND`. */
-  find(table: string, name: string): KeptIndex
-  /** The tables of an index that `find` returned. */
-  tablesOf(table: string, index: KeptIndex): IndexTables
-  /** Resolves when no build of the index runs. */
-  settled(table: string, name: string): Promise<void>
-}
-
 /**
  * An index of a table; from `Indexes.create` and `Indexes.index`. Queries throw
  * `ERR_INDEX_NOT_READY` while the index is built, and errors of `Table.scan` and `Table.getList`.
@@ -126,10 +116,10 @@ export class TableIndex {
   readonly table: string
   /** Name of the index. */
   readonly name: string
-  readonly #home: IndexHome
+  readonly #home: Indexes
 
   /** @internal Made by `Indexes`. */
-  constructor(home: IndexHome, table: string, name: string) {
+  constructor(home: Indexes, table: string, name: string) {
     this.#home = home
     this.table = table
     this.name = name
