@@ -24,8 +24,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the cache serves transactions that are too old for it',
     file: 'src/systems/messaging/fetch/message-reader.ts',
-    find: 'place.publishTimestamp >= this.#settings.cachedSince',
-    replace: 'place.publishTimestamp >= -this.#settings.cachedSince',
+    find: 'place.publishTimestamp >= this.#cachedSince',
+    replace: 'place.publishTimestamp >= -this.#cachedSince',
     tests: cache,
     foundBy: 'messaging-cache',
   },

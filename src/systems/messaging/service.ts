@@ -383,9 +383,7 @@ export class MessagingService implements Messaging {
   }
 
   async #rollBack(topic: TopicState, pointer: bigint, range: MessageRange): Promise<void> {
-    const { database, tables, settings } = this.#parts
-    const written = { database, table: tables.message, durability: settings.durability }
-    topic.statistics.rolledBack += await rollBackRows(written, topic, pointer, range)
+    topic.statistics.rolledBack += await rollBackRows(this.#parts, topic, pointer, range)
     topic.wake()
   }
 }

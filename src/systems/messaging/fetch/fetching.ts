@@ -52,12 +52,9 @@ export async function pollMessages(
 
 function readerOf(parts: ServiceParts, topic: TopicState, options: CheckedFetch): MessageReader {
   checkExists(topic)
-  const { database, tables, settings } = parts
-  const now = settings.clock.now()
   topic.statistics.fetches++
-  const start = startOfFetch(options, Math.max(0, now - topic.ttlMilliseconds))
-  const cachedSince = now - settings.cacheAgeMillisecondsMax
-  return new MessageReader(topic, start, options.transaction, { database, tables, cachedSince })
+  const oldest = Math.max(0, parts.settings.clock.now() - topic.ttlMilliseconds)
+  return new MessageReader(parts, topic, startOfFetch(options, oldest), options.transaction)
 }
 
 /** Waits until `look` finds a message, the time has passed, or the signal fires. */

@@ -13,7 +13,7 @@
  * A row without payload refers to the stored payloads of its pointer. The position in those
  * payloads belongs to that row alone, and only delivered messages count towards a limit.
  */
-import { assert, type Database } from '../../../api/index.js'
+import { assert } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import type { Transaction } from '../../transactions/index.js'
 import type { TopicRows } from '../store/rows.js'
@@ -26,16 +26,9 @@ import {
   type Place,
   type StoredBatch,
 } from '../store/stored-batch.js'
+import type { ServiceParts } from '../live/topic-registry.js'
 import type { TopicState } from '../live/topic-state.js'
 import type { Message } from '../types.js'
-
-/** The parts of the service that a reader needs. */
-export interface ReaderSettings {
-  readonly database: Database
-  readonly tables: { readonly message: string; readonly payload: string }
-  /** For transactions, messages published earlier are read from the table. */
-  readonly cachedSince: number
-}
 
 const rowsPerStepMax = 512
 const bytesPerStepMax = 1 << 20
@@ -57,7 +50,9 @@ export class MessageReader {
   readonly end: Place
   isHeld = false
   isDone = false
-  readonly #settings: ReaderSettings
+  readonly #parts: ServiceParts
+  /** For transactions, messages published earlier are read from the table. */
+  readonly #cachedSince: number
   readonly #transaction: Transaction | undefined
   /** Of the generation in which the fetch began. */
   readonly #rows: TopicRows
@@ -65,14 +60,16 @@ export class MessageReader {
   #next: MessageIdParts
 
   constructor(
+    parts: ServiceParts,
     topic: TopicState,
     start: MessageIdParts,
     transaction: Transaction | undefined,
-    settings: ReaderSettings,
   ) {
+    const { clock, cacheAgeMillisecondsMax } = parts.settings
     this.topic = topic
     this.end = topic.readable
-    this.#settings = settings
+    this.#parts = parts
+    this.#cachedSince = clock.now() - cacheAgeMillisecondsMax
     this.#transaction = transaction
     this.#rows = topic.rows
     this.#next = start
@@ -138,8 +135,7 @@ export class MessageReader {
     const reaches =
       first !== undefined &&
       comparePlaces({ ...first, sequenceId: firstSequence(first) }, place) <= 0
-    const isYoung =
-      this.#transaction === undefined || place.publishTimestamp >= this.#settings.cachedSince
+    const isYoung = this.#transaction === undefined || place.publishTimestamp >= this.#cachedSince
     if (!reaches || !isYoung) {
       statistics.cacheMisses++
       return undefined
@@ -159,7 +155,8 @@ export class MessageReader {
 
   async #fromTable(count: number): Promise<StepRows> {
     const keys = this.#rows
-    const scanner = this.#settings.database.table(this.#settings.tables.message).scan({
+    const { database, tables } = this.#parts
+    const scanner = database.table(tables.message).scan({
       startRow: keys.messageRow(this.#next),
       stopRow: keys.messageRow(this.end),
       stopInclusive: true,
@@ -222,7 +219,8 @@ export class MessageReader {
       ? { publishTimestamp: payloadWriteTimestamp, sequenceId: payloadSequenceId }
       : firstPlace
     if (start.publishTimestamp > lastPlace.publishTimestamp) return true
-    const scanner = this.#settings.database.table(this.#settings.tables.payload).scan({
+    const { database, tables } = this.#parts
+    const scanner = database.table(tables.payload).scan({
       startRow: keys.payloadRow(pointer, start),
       stopRow: keys.payloadRow(pointer, lastPlace),
       stopInclusive: true,

@@ -10,11 +10,12 @@
  * A request is not written while an earlier request of its producer is neither written nor part of
  * the same frame. Messages therefore never overtake refused ones.
  */
-import { CellarError, assert, type AtomicMutation, type Database } from '../../../api/index.js'
+import { assert, CellarError, type AtomicMutation } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { corrupt } from '../../bytes/byte-reader.js'
 import { readTime, writeTime } from '../message-id.js'
 import { producerOutcomeBytes, producerTimeOffset } from '../prune-job/row-layout.js'
+import type { ServiceParts } from './topic-registry.js'
 import type { TopicState } from './topic-state.js'
 import type { PublishResponse } from '../types.js'
 import type { Producer } from '../options.js'
@@ -50,10 +51,10 @@ class ProducerState {
   /** The outcomes after the current batch, and that batch. */
   #next: { readonly batch: object; readonly outcomes: readonly Outcome[] } | undefined
 
-  constructor(id: string, { database, table, topic }: ProducerSource) {
+  constructor(parts: ServiceParts, topic: TopicState, id: string) {
     this.#topic = topic
     this.#generation = topic.generation
-    this.read = readOutcomes(database, table, topic, id).then((outcomes) => {
+    this.read = readOutcomes(parts, topic, id).then((outcomes) => {
       this.#outcomes = outcomes
     })
   }
@@ -159,14 +160,15 @@ export class Producers {
    * request in the same turn. `ERR_TOPIC_NOT_FOUND` if the generation of the topic ends meanwhile.
    */
   async with<T>(
+    parts: ServiceParts,
+    topic: TopicState,
     id: string,
-    source: ProducerSource,
     use: (producer: ProducerState) => T,
   ): Promise<Awaited<T>> {
-    const { topic, oldest } = source
     const { generation } = topic
+    const oldest = parts.settings.clock.now() - topic.ttlMilliseconds
     for (;;) {
-      const producer = this.#held.get(id) ?? this.#read(id, source)
+      const producer = this.#held.get(id) ?? this.#read(parts, topic, id)
       await producer.read
       if (topic.generation !== generation) throw topicNotFound(topic.name)
       // Another request has evicted the producer: two states of one producer would miss each
@@ -177,8 +179,8 @@ export class Producers {
     }
   }
 
-  #read(id: string, source: ProducerSource): ProducerState {
-    const producer = new ProducerState(id, source)
+  #read(parts: ServiceParts, topic: TopicState, id: string): ProducerState {
+    const producer = new ProducerState(parts, topic, id)
     this.#held.set(id, producer)
     // A failed read says nothing about the producer, so the next request reads again.
     producer.read.catch(() => {
@@ -193,15 +195,6 @@ export class Producers {
     const ids = [...this.#held.keys()].slice(0, producersMax / 2)
     for (const id of ids) if (this.#held.get(id)?.isIdle === true) this.#held.delete(id)
   }
-}
-
-/** The source of producers. */
-export interface ProducerSource {
-  readonly database: Database
-  readonly table: string
-  readonly topic: TopicState
-  /** Producers whose last message is older are forgotten, as their messages are. */
-  readonly oldest: number
 }
 
 /** Writes the row of a producer. */
@@ -220,12 +213,12 @@ function behind(outcomes: readonly Outcome[], last: Outcome): readonly Outcome[]
 }
 
 async function readOutcomes(
-  database: Database,
-  table: string,
+  { database, tables }: ServiceParts,
   topic: TopicState,
   id: string,
 ): Promise<readonly Outcome[]> {
-  const result = await database.table(table).get({ row: topic.rows.named(id), columns: [column] })
+  const get = { row: topic.rows.named(id), columns: [column] }
+  const result = await database.table(tables.producer).get(get)
   const value = result.value(column)
   if (value === undefined) return []
   // To take it as none would publish a repeated request again.

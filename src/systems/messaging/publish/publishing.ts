@@ -115,10 +115,7 @@ async function publishOnce(
   request: CheckedRequest,
   producer: Producer,
 ): Promise<PublishResponse> {
-  const { database, settings, tables } = parts
-  const oldest = settings.clock.now() - topic.ttlMilliseconds
-  const source = { database, table: tables.producer, topic, oldest }
-  const outcome = await topic.producers.with(producer.id, source, (state) => {
+  const outcome = await topic.producers.with(parts, topic, producer.id, (state) => {
     const publish = async (row: ProducerRow): Promise<PublishResponse> =>
       (await write(parts, [{ topic, request, row }]))[0]
     return state.find(producer) ?? state.publish(producer.sequence, publish)

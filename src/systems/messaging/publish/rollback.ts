@@ -5,7 +5,8 @@
  * which no answer to a publish has, splits the row: each part becomes its own row, in one batch.
  * Every message keeps its place.
  */
-import type { AtomicMutation, Database, DurabilityOption } from '../../../api/index.js'
+import type { AtomicMutation } from '../../../api/index.js'
+import type { ServiceParts } from '../live/topic-registry.js'
 import {
   comparePlaces,
   firstSequence,
@@ -23,12 +24,12 @@ const scannedRows = 64
  * Returns the number of marked messages.
  */
 export async function rollBackRows(
-  written: { database: Database; table: string; durability: DurabilityOption },
+  { database, tables, settings }: ServiceParts,
   topic: TopicState,
   pointer: bigint,
   range: MessageRange,
 ): Promise<number> {
-  const { database, table, durability } = written
+  const { durability } = settings
   // A topic that is deleted meanwhile and made again has other rows.
   const { rows, generation } = topic
   const start = { publishTimestamp: range.startTimestamp, sequenceId: range.startSequenceId }
@@ -38,7 +39,7 @@ export async function rollBackRows(
   let marked = 0
   let isCut = false
   // The last row of the range may end after the range, because the last message names the row.
-  const scanner = database.table(table).scan({
+  const scanner = database.table(tables.message).scan({
     startRow: rows.messageRow(start),
     stopRow: rows.messageRow(topic.readable),
     stopInclusive: true,

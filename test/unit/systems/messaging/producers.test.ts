@@ -11,6 +11,7 @@ import {
 } from '../../../../src/entries/index.js'
 import { MessagingService, type MessagingOptions } from '../../../../src/systems/messaging/index.js'
 import { Producers } from '../../../../src/systems/messaging/live/producers.js'
+import type { ServiceParts } from '../../../../src/systems/messaging/live/topic-registry.js'
 import type { TopicState } from '../../../../src/systems/messaging/live/topic-state.js'
 
 const topic = { namespace: 'n', topic: 't' }
@@ -207,20 +208,22 @@ void t.test(
     const service = { get: async () => Result.of([]) }
     const database = { table: () => service } as unknown as Database
     const rows = { named: (id: string) => Buffer.from(id) }
-    const topic = { name: 'n:t', rows, generation: 1 } as unknown as TopicState
-    const source = { database, table: 'p', topic, oldest: 0 }
+    const topic = { name: 'n:t', rows, generation: 1, ttlMilliseconds: 0 } as unknown as TopicState
+    const settings = { clock: { now: () => 0 } }
+    const parts = { database, tables: { producer: 'p' }, settings } as unknown as ServiceParts
     const producers = new Producers()
-    for (let id = 0; id < 10_000; id++) await producers.with(String(id), source, () => undefined)
+    for (let id = 0; id < 10_000; id++)
+      await producers.with(parts, topic, String(id), () => undefined)
     const never = new Promise<never>(() => undefined)
-    const request = producers.with('0', source, (state) => void state.publish(1, () => never))
+    const request = producers.with(parts, topic, '0', (state) => void state.publish(1, () => never))
     // More than are kept in memory: those without requests go, the first one among them.
-    await Promise.all([request, producers.with('new', source, () => undefined)])
+    await Promise.all([request, producers.with(parts, topic, 'new', () => undefined)])
     t.ok(producers.size < 6000, `${producers.size} are left`)
-    const isKnown = await producers.with('0', source, (state) => {
+    const isKnown = await producers.with(parts, topic, '0', (state) => {
       return state.find({ id: '0', sequence: 1 }) !== undefined
     })
     t.ok(isKnown, 'the request that is under way is known')
-    const late = producers.with('late', source, () => undefined)
+    const late = producers.with(parts, topic, 'late', () => undefined)
     Object.assign(topic, { generation: 2 })
     await t.rejects(late, { code: 'ERR_TOPIC_NOT_FOUND' })
   },
