@@ -2,7 +2,10 @@
  * Assertions that stay on in production: they guard the engine's own invariants, not user input.
  */
 
-/** Thrown when an internal invariant is broken; always a bug in Cellar. */
+/**
+ * Thrown when an internal invariant is broken; always a bug in Cellar. No `CellarError`, or callers
+ * and tests that expect errors with codes would take a bug for one of them.
+ */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError'
 }

@@ -20,7 +20,7 @@ import { Output } from './output.js'
 import { Progress } from './progress.js'
 
 /** The code of the error that ends the first command; its details are the files to load. */
-const loadFirst = 'ERR_LOAD_FIRST'
+const loadFirst = 'LOAD_FIRST'
 
 /** Options of `cellar move`. */
 export interface MoveWords {

@@ -134,16 +134,14 @@ export interface BlockLoader {
  * Thrown by cursors that must not block on the disk if a needed block is not in memory. The
  * asynchronous shell catches it, awaits `loader.loadBlock(index)` and repeats the call; for
  * synchronous callers cursors read the disk instead. Not an error and not exported. One object
- * serves the whole thread, because it is always caught before another one can be thrown.
+ * serves the whole thread, because it is always caught before another one can be thrown: an Error
+ * for each miss would cost a stack trace.
  */
-export class BlockMissing extends Error {
-  override readonly name = 'BlockMissing'
-  loader: BlockLoader | undefined = undefined
-  index = -1
-}
-
-/** The only instance: an Error for each miss would cost a stack trace. */
-export const blockMissing = new BlockMissing('block is not in memory')
+export const blockMissing = Object.assign(new Error('block is not in memory'), {
+  name: 'BlockMissing',
+  loader: undefined as BlockLoader | undefined,
+  index: -1,
+})
 
 /** Throws {@link blockMissing} for a block. */
 export function throwBlockMissing(loader: BlockLoader, index: number): never {

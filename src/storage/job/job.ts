@@ -253,7 +253,7 @@ export interface UnsyncedOutput {
 }
 
 /** The code of the error of a cancelled job, which never reaches users. */
-const cancelledCode = 'ERR_JOB_CANCELLED'
+const cancelledCode = 'JOB_CANCELLED'
 
 /** Makes the error that ends a cancelled job. */
 export function jobCancelled(): CellarError {

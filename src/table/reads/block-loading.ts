@@ -8,7 +8,7 @@
  * repeated step reads the version that is then current.
  */
 import { argumentError } from '../../base/arguments.js'
-import { BlockMissing, blockMissing, type BlockLoader } from '../../storage/cursor/cursor.js'
+import { blockMissing, type BlockLoader } from '../../storage/cursor/cursor.js'
 import type { Version } from '../../storage/version/version.js'
 
 /** Provides the version whose files a step reads. */
@@ -29,7 +29,7 @@ interface Pin {
 }
 
 /** Whether an error is the request for a block. */
-export function isBlockMissing(error: unknown): error is BlockMissing {
+export function isBlockMissing(error: unknown): boolean {
   return error === blockMissing
 }
 

@@ -2,7 +2,6 @@
  * Where jobs run: inline or in worker threads. Both ways run the same generators and make the same
  * files, byte for byte.
  */
-import { CellarError, ErrorCode } from '../../../base/errors.js'
 import type { Codecs } from '../../codec/codec.js'
 import { loadHooks } from '../../coprocessor/hook-chain.js'
 import type { FileSystem } from '../../fs/types.js'
@@ -10,26 +9,15 @@ import { runCompaction } from '../compaction-job.js'
 import { runFlush } from '../flush-job.js'
 import type { Job, JobControl, JobResult, JobStep } from '../job.js'
 
-/** The thread of a job ended before the job did. Its files are incomplete. */
-export class WorkerDied extends CellarError {
-  constructor(kind: Job['kind'], cause: unknown) {
-    super(ErrorCode.jobFailed, `the worker thread of a ${kind} job died`, { cause })
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return Function.prototype[Symbol.hasInstance].call(this, value)
-  }
-}
-
-/** How often a job is run at most if its thread dies. */
+/** How often a job is run at most if it ends with `ERR_JOB_FAILED`. */
 export const attemptsMax = 3
 
 /** Runs jobs. */
 export interface JobExecutor {
   readonly kind: 'inline' | 'worker'
   /**
-   * Runs a job. Rejects with the error of the job, also if it was cancelled, or with `WorkerDied`
-   * if its thread ended.
+   * Runs a job. Rejects with the error of the job, also if it was cancelled, or with
+   * `ERR_JOB_FAILED` if its thread ended.
    */
   run(job: Job, control: JobControl): Promise<JobResult>
   /** Called when a job is likely to come soon. An executor may start a thread for it. */

@@ -11,6 +11,7 @@
  * A thread may end before it is ready; then it has run nothing of its job, and the job is passed to
  * the thread of a new pool.
  */
+import { CellarError, ErrorCode } from '../../../base/errors.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
 
 /** The part of piscina's interface that is used; its own types may be absent. */
@@ -31,9 +32,9 @@ export interface Pool {
   destroy(): Promise<void>
 }
 
-/** No thread came up for a job, of which nothing was run. */
-export class NoThread extends Error {
-  override readonly name = 'NoThread'
+/** Makes the `ERR_JOB_FAILED` of a job of which nothing was run, because no thread came up. */
+export function noThread(message: string, cause?: unknown): CellarError {
+  return new CellarError(ErrorCode.jobFailed, message, { cause })
 }
 
 /** Threads in a row that end before they are ready, after which no other is started. */
@@ -80,7 +81,7 @@ export class ThreadPlace {
   }
 
   /**
-   * Runs a job. Rejects with {@link NoThread} if no thread comes up, and with the error of the pool
+   * Runs a job. Rejects with {@link noThread} if no thread comes up, and with the error of the pool
    * if the thread ends or `signal` ends it.
    */
   async run(task: WorkerTask, signal: AbortSignal | null): Promise<WorkerAnswer> {
@@ -88,8 +89,7 @@ export class ThreadPlace {
       const answer = await this.attempt(task, signal)
       if (answer !== undefined) return answer
     }
-    const { startError: cause } = this
-    throw new NoThread('the threads of a job ended before they were ready', { cause })
+    throw noThread('the threads of a job ended before they were ready', this.startError)
   }
 
   /** Ends the thread. A job that it runs is rejected. */
@@ -108,7 +108,7 @@ export class ThreadPlace {
         this.start().run(task, { name: 'runTask', signal }).then(resolve, reject)
       } catch (cause) {
         this.pool = undefined
-        reject(new NoThread('the system refuses a thread', { cause }))
+        reject(noThread('the system refuses a thread', cause))
       }
     })
   }

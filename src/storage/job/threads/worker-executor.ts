@@ -2,11 +2,11 @@
  * Runs jobs in worker threads through piscina, which is loaded with the first job and may be
  * missing.
  *
- * A thread that dies rejects its job with `WorkerDied`. The caller removes the files that the
+ * A thread that dies rejects its job with `ERR_JOB_FAILED`. The caller removes the files that the
  * thread may have written, and runs the job again with new file numbers. A thread may die before it
  * is ready, and the system may refuse one. Then its job runs on the inline executor of the options,
- * or is rejected with `WorkerDied` too: every job is settled. It does not wait for another thread,
- * which may have a compaction that rests until the flush that waits has ended.
+ * or is rejected in the same way: every job is settled. It does not wait for another thread, which
+ * may have a compaction that rests until the flush that waits has ended.
  *
  * A thread takes longer to start, and to compile its code, than a small job. So the first small
  * jobs run on the inline executor of the options, if there is one; a thread takes those that come
@@ -16,16 +16,16 @@
  * threads are forbidden. Then all jobs run on the inline executor, if there is one; `onInline` is
  * called once.
  */
-import { CellarError, ErrorCode } from '../../../base/errors.js'
+import { CellarError, ErrorCode, hasCode } from '../../../base/errors.js'
 import { isInstalled, requirePackage } from '../../../base/load-package.js'
 import type { DirectoryBinding } from '../../fs/directory-handle.js'
 import { hasOwnFile } from '../../fs/own-file.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
-import { attemptsMax, WorkerDied, type JobExecutor } from './executor.js'
+import { attemptsMax, type JobExecutor } from './executor.js'
 import { HookWatchdog } from './hook-watchdog.js'
 import type { Job, JobControl, JobResult } from '../job.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
-import { NoThread, ThreadPlace, type Pool } from './thread-place.js'
+import { noThread, ThreadPlace, type Pool } from './thread-place.js'
 
 interface PoolModule {
   readonly Piscina: new (options: Record<string, unknown>) => Pool
@@ -161,7 +161,8 @@ export class WorkerExecutor implements JobExecutor {
       this.isWarm = true
     } catch (cause) {
       if (this.hasNoThreads(cause)) return this.inline!.run(job, control)
-      throw watchdog?.error ?? new WorkerDied(job.kind, cause)
+      const message = `the worker thread of a ${job.kind} job died`
+      throw watchdog?.error ?? new CellarError(ErrorCode.jobFailed, message, { cause })
     } finally {
       watchdog?.stop()
     }
@@ -195,7 +196,7 @@ export class WorkerExecutor implements JobExecutor {
    */
   private hasNoThreads(cause: unknown): boolean {
     if (this.inline === undefined) return false
-    if (this.everReady) return cause instanceof NoThread
+    if (this.everReady) return hasCode(cause, ErrorCode.jobFailed)
     if (this.successor === undefined) {
       if (++this.jobsWithoutThread < jobsWithoutThreadMax) return false
       this.successor = this.inline
@@ -208,7 +209,7 @@ export class WorkerExecutor implements JobExecutor {
   async close(): Promise<void> {
     const { places } = this
     this.places = this.makePlaces()
-    this.rejectWaiting(new NoThread('the threads were ended'))
+    this.rejectWaiting(noThread('the threads were ended'))
     await Promise.all(places.map((place) => place.close()))
   }
 
@@ -257,13 +258,13 @@ export class WorkerExecutor implements JobExecutor {
       job.resolve(await place.run(job.task, job.signal))
     } catch (error) {
       job.reject(error)
-      if (error instanceof NoThread && !this.hasThread) this.rejectWaiting(error)
+      if (hasCode(error, ErrorCode.jobFailed) && !this.hasThread) this.rejectWaiting(error)
     }
     place.isBusy = false
     this.pump()
   }
 
-  private rejectWaiting(error: NoThread): void {
+  private rejectWaiting(error: unknown): void {
     for (const job of this.waiting.splice(0)) job.reject(error)
   }
 

@@ -7,7 +7,6 @@ import {
   uncheckedCursor,
 } from '../../../../src/storage/cursor/checked-cursor.js'
 import {
-  BlockMissing,
   blockMissing,
   throwBlockMissing,
   noPlainRow,
@@ -123,7 +122,7 @@ void t.test('a missing block passes through, and the same call is made again', (
   const cursor = new CheckedCursor(inner)
   cursor.seek(...bytes('a'))
   inner.missing = true
-  t.throws(() => cursor.next(), BlockMissing)
+  t.throws(() => cursor.next(), blockMissing)
   t.ok(cursor.valid)
   t.equal(blockMissing.index, 0)
   inner.missing = false

@@ -15,7 +15,7 @@ import {
   type Result,
   type ScanOptions,
 } from '../../../../src/entries/index.js'
-import { BlockMissing } from '../../../../src/storage/cursor/cursor.js'
+import { blockMissing } from '../../../../src/storage/cursor/cursor.js'
 import { RowMergeCursor } from '../../../../src/storage/scan/plain/row-merge-cursor.js'
 import { RowOverlay } from '../../../../src/storage/sstable/rows/row-overlay.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
@@ -161,13 +161,13 @@ void t.test('cursors that are replaced at a missing block after such a row', asy
     try {
       next.call(this)
     } catch (error) {
-      if (error instanceof BlockMissing && ++throws === flushesAt) {
-        const loader = error.loader!
+      if (error === blockMissing && ++throws === flushesAt) {
+        const loader = blockMissing.loader!
         const loadBlock = async (index: number): Promise<void> => {
           await test.flush()
           await loader.loadBlock(index)
         }
-        error.loader = { loadBlock, releaseBlock: (index) => loader.releaseBlock(index) }
+        blockMissing.loader = { loadBlock, releaseBlock: (index) => loader.releaseBlock(index) }
       }
       throw error
     }
