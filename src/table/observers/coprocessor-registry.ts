@@ -13,6 +13,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { assert } from '../../base/assert.js'
 import { checkArray } from '../../base/arguments.js'
+import { invalidArgument } from '../../base/errors.js'
 import type { JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
 import {
   decodeTableSettings,
@@ -86,6 +87,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
       .filter((name) => concerns(live, name))
       .map((name) => this.of(name))
     for (const table of concerned) table.checkName(loaded.name)
+    for (const other of this.live) checkNames(live, other)
     for (const table of concerned) table.preOpen([attached(live)])
     this.live.add(live)
     for (const table of concerned) table.attach([attached(live)])
@@ -164,6 +166,14 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
 
 function concerns({ tables }: Live, name: string): boolean {
   return tables === undefined || tables.includes(name)
+}
+
+/** Throws `ERR_INVALID_ARGUMENT` if a table could get two coprocessors of one name. */
+function checkNames(live: Live, other: Live): void {
+  if (live.loaded.name !== other.loaded.name) return
+  const shared = (live.tables ?? other.tables)?.filter((name) => concerns(other, name))
+  if (shared?.length === 0) return
+  throw invalidArgument(`a coprocessor '${live.loaded.name}' is registered already`)
 }
 
 function attached({ loaded, order }: Live): Attached {

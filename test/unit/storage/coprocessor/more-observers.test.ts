@@ -170,3 +170,26 @@ void t.test('observers are told of bulk loads and may refuse them', async (t) =>
   ])
   await database.close()
 })
+
+void t.test('no table gets two coprocessors of one name, also if it comes later', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const refused = { code: 'ERR_INVALID_ARGUMENT', message: /coprocessor 'one' is registered/ }
+  const one = { name: 'one', observer: {} }
+  const ofA = { ...one, tables: ['a'] }
+  for (const coprocessors of [
+    [one, one],
+    [one, ofA],
+    [ofA, one],
+    [ofA, ofA],
+  ]) {
+    await t.rejects(Database.open('/db', { ...quiet, coprocessors, fileSystem }), refused)
+  }
+  const coprocessors = [ofA, { ...one, tables: ['b'] }, { name: 'two', observer: {} }]
+  const database = await Database.open('/db', { ...quiet, coprocessors, fileSystem })
+  const registration = await database.registerCoprocessor({ ...one, tables: ['c'] })
+  await t.rejects(database.registerCoprocessor({ ...one, tables: ['d', 'c'] }), refused)
+  registration.remove()
+  await database.registerCoprocessor({ ...one, tables: ['d', 'c'] })
+  await database.createTable('c', { families: { f: {} } })
+  await database.close()
+})
