@@ -17,8 +17,13 @@ import {
   type ColumnName,
   type ParsedColumn,
 } from '../../storage/cell/column-name.js'
-import { inspectSymbol, shownBytes, shownResult } from './display.js'
-import type { Inspect, ResultDisplay } from './display.js'
+import {
+  inspectSymbol,
+  shownBytes,
+  shownResult,
+  type Inspect,
+  type ResultDisplay,
+} from './display.js'
 import {
   decodeValue,
   encodingOf,

@@ -14,8 +14,14 @@ import {
   type RowInterval,
 } from './choice.js'
 import { compareRows, firstRowOf, hullOf, lastRowOf } from './rows.js'
-import { busyHull, isBusy, mergeOf, overlapClosure, rangesOverlap } from './selection.js'
-import type { MergeOutput } from './selection.js'
+import {
+  busyHull,
+  isBusy,
+  mergeOf,
+  overlapClosure,
+  rangesOverlap,
+  type MergeOutput,
+} from './selection.js'
 
 function escapedRow(row: Buffer): Buffer {
   const target = Buffer.alloc(2 * row.length)

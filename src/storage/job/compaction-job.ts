@@ -16,7 +16,6 @@ import { terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
-import { BlockCache } from '../sstable/blocks/block-cache.js'
 import { BlockMemoryPool } from '../sstable/blocks/block-memory.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
@@ -100,7 +99,6 @@ function openTable(
   const path = fileSystem.join(job.directory, formatFileName('table', file.fileNumber))
   return SsTableReader.openSync(fileSystem, path, checksumNumberOf(file), {
     codecs,
-    cache: new BlockCache(0),
     counters,
     databaseId: identityOf(file, job.databaseId),
     expectedBytes: file.fileBytes,

@@ -14,8 +14,6 @@ import type { CellView } from '../cell/cell-view.js'
 import type { CodecName, Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { isPlainPut } from '../cell/plain-put.js'
-import { BlockCache } from '../sstable/blocks/block-cache.js'
-import { ReadCounters } from '../sstable/read-counters.js'
 import type { RowEntries } from '../sstable/rows/row-entries.js'
 import { SsTableReader } from '../sstable/reader.js'
 import type { SsTableProperties } from '../sstable/properties.js'
@@ -156,8 +154,6 @@ export class SsTableOutput {
     this.file.closeSync()
     const reader = SsTableReader.openSync(this.fileSystem, this.path, this.fileNumber, {
       codecs: this.codecs,
-      cache: new BlockCache(0),
-      counters: new ReadCounters(),
       databaseId: this.databaseId,
       expectedBytes: properties.fileBytes,
     })

@@ -53,12 +53,10 @@ export class FrozenEntriesCursor implements Cursor {
     this.entryCount = entries.entryCount
   }
 
-  /** Moves to the first entry with a key >= `key[0, length)`, or becomes invalid. */
   seek(key: Uint8Array, length: number): void {
     this.moveTo(this.lowerBound(key, length))
   }
 
-  /** Moves to the last entry with a key < `key[0, length)`, or becomes invalid. */
   seekBefore(key: Uint8Array, length: number): void {
     this.moveTo(this.lowerBound(key, length) - 1)
   }
@@ -72,7 +70,6 @@ export class FrozenEntriesCursor implements Cursor {
     throw noPlainRow()
   }
 
-  /** Moves to the next entry, or becomes invalid. REQUIRES valid. */
   next(): void {
     assert(this.valid, 'next needs a valid cursor')
     const index = this.index + 1

@@ -60,7 +60,6 @@ export class MemtableCursor implements BackwardCursor {
     this.modificationCount = tree.modificationCount
   }
 
-  /** Moves to the first entry with a key >= `key[0, length)`, or becomes invalid. */
   seek(key: Uint8Array, length: number): void {
     this.tree.find(key, 0, length)
     this.takeFound()
@@ -73,7 +72,6 @@ export class MemtableCursor implements BackwardCursor {
     else this.enterNextLeaf()
   }
 
-  /** Moves to the last entry with a key < `key[0, length)`, or becomes invalid. */
   seekBefore(key: Uint8Array, length: number): void {
     this.tree.find(key, 0, length)
     this.takeFound()
@@ -84,7 +82,6 @@ export class MemtableCursor implements BackwardCursor {
     this.load(this.entries[this.slot])
   }
 
-  /** Moves to the previous entry, or becomes invalid. REQUIRES valid. */
   previous(): void {
     assert(this.valid, 'previous needs a valid cursor')
     if (this.modificationCount !== this.tree.modificationCount) this.findAgain()
@@ -135,7 +132,6 @@ export class MemtableCursor implements BackwardCursor {
     return 0
   }
 
-  /** Moves to the next entry, or becomes invalid. REQUIRES valid. */
   next(): void {
     assert(this.valid, 'next needs a valid cursor')
     if (this.modificationCount !== this.tree.modificationCount && !this.findAgain()) {

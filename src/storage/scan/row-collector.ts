@@ -93,7 +93,6 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
     return this
   }
 
-  /** Number of cells of the open row. */
   get count(): number {
     const { cells, openCells } = this
     const groups = (cells.length - openCells) / numbersPerCell
@@ -323,7 +322,6 @@ export class RowCollector extends RowPage implements RowTarget, RowCells {
     this.cells = kept
   }
 
-  /** Sorts the cells by family; the order within a family is kept. */
   sortFamilies(): void {
     this.openRows(0)
     const groups: number[][] = []

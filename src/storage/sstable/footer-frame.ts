@@ -10,8 +10,7 @@ import { readUint64LE, writeUint64LE } from '../../base/bytes.js'
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import { placeSeed, xxh64 } from '../codec/checksum.js'
 import { databaseIdBytes, footerTailBytes, noDatabaseId } from './format.js'
-import { damaged } from './blocks/section.js'
-import type { SectionFile } from './blocks/section.js'
+import { damaged, type SectionFile } from './blocks/section.js'
 
 /** The constants that distinguish the footers of the two kinds of files. */
 export interface FooterKind {

@@ -6,8 +6,7 @@
 import { readUint64LE, writeUint64LE } from '../../base/bytes.js'
 import { checkFooter, sealFooter, type FooterKind } from './footer-frame.js'
 import { fileMagic, footerBytes, formatVersion, sectionBytesMax } from './format.js'
-import { damaged } from './blocks/section.js'
-import type { SectionFile } from './blocks/section.js'
+import { damaged, type SectionFile } from './blocks/section.js'
 
 /** The footer of an SSTable as a kind of footer. */
 export const tableFooter: FooterKind = { footerBytes, version: formatVersion, magic: fileMagic }

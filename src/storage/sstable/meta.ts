@@ -4,8 +4,7 @@
  * This takes two reads: the footer, whose lengths are compared with the file's size, then all
  * sections at once, into one buffer that the results refer to.
  */
-import { CodecId } from '../codec/codec.js'
-import type { Codecs } from '../codec/codec.js'
+import { CodecId, type Codecs } from '../codec/codec.js'
 import type { File } from '../fs/types.js'
 import { BlockIndex } from './blocks/block-index.js'
 import { Filter } from './filter.js'
@@ -13,10 +12,8 @@ import { checkFooterTail } from './footer-frame.js'
 import { decodeFooter, tableFooter } from './footer.js'
 import { footerBytes, footerTailBytes, trailerBytes } from './format.js'
 import type { KeyPatch } from './blocks/key-patch.js'
-import { decodeProperties } from './properties.js'
-import type { SsTableProperties } from './properties.js'
-import { checkSection, damaged, missingCodec } from './blocks/section.js'
-import type { SectionFile } from './blocks/section.js'
+import { decodeProperties, type SsTableProperties } from './properties.js'
+import { checkSection, damaged, missingCodec, type SectionFile } from './blocks/section.js'
 
 /** All parts of an SSTable except its data blocks. */
 export interface SsTableMeta {

@@ -10,16 +10,14 @@
  */
 import { quietly } from '../fs/quietly.js'
 import { assert } from '../../base/assert.js'
-import { closedError } from '../../base/errors.js'
-import type { CellarError } from '../../base/errors.js'
+import { closedError, type CellarError } from '../../base/errors.js'
 import type { Hash64 } from '../../base/hash.js'
 import { storedInput, storedInputBytesMax, storedInputStart } from '../codec/checksum.js'
-import { CodecId } from '../codec/codec.js'
-import type { Codecs } from '../codec/codec.js'
+import { CodecId, type Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { Block } from './blocks/block.js'
 import { patchKeys } from './rows/entry-reader.js'
-import type { BlockCache } from './blocks/block-cache.js'
+import { BlockCache } from './blocks/block-cache.js'
 import type { BlockIndex } from './blocks/block-index.js'
 import type { BlockMemoryPool } from './blocks/block-memory.js'
 import type { BlockSource } from './blocks/block-source.js'
@@ -27,12 +25,11 @@ import { BlockStream } from './blocks/block-stream.js'
 import { SsTableCursor } from './cursor.js'
 import type { Filter } from './filter.js'
 import { trailerBytes } from './format.js'
-import { readSsTableMeta } from './meta.js'
-import type { SsTableMeta } from './meta.js'
+import { readSsTableMeta, type SsTableMeta } from './meta.js'
 import type { KeyPatch } from './blocks/key-patch.js'
 import type { SsTableProperties } from './properties.js'
 import { loadAheadBytes, readAheadBlocksMax } from './blocks/read-ahead.js'
-import type { ReadCounters } from './read-counters.js'
+import { ReadCounters } from './read-counters.js'
 import type { ReadGate } from './read-gate.js'
 import { checkSection, damaged, decompressSection } from './blocks/section.js'
 import { verifySsTable } from './verify.js'
@@ -41,9 +38,9 @@ import type { LentBlocks, WrittenBlocks } from './blocks/written-blocks.js'
 /** Dependencies of a reader, and its expectations on the file. */
 export interface SsTableReaderOptions {
   readonly codecs: Codecs
-  readonly cache: BlockCache
-  readonly counters: ReadCounters
-  /** See {@link BlockSource.gate}. */
+  /** Default: a cache of its own that keeps nothing. */
+  readonly cache?: BlockCache
+  readonly counters?: ReadCounters
   readonly gate?: ReadGate | undefined
   /** The expected identity of the file: `noDatabaseId` for a file of `BulkWriter`. */
   readonly databaseId: Buffer
@@ -53,10 +50,7 @@ export interface SsTableReaderOptions {
   readonly keyPatch?: KeyPatch | undefined
 }
 
-/**
- * Approximate minimum size of a block with one large value, since options allow no larger block
- * size.
- */
+/** Approximate minimum size of a block with one large value: options allow no larger blocks. */
 const largeBlockBytesMin = 64 * 1024
 
 /** Bytes of an entry in a block besides key and value: two lengths and a slot. */
@@ -115,8 +109,8 @@ export class SsTableReader implements BlockSource {
     this.blocks = new Array<Block | undefined>(blockCount).fill(undefined)
     this.ghosts = new Uint32Array(blockCount)
     this.hits = new Uint8Array(blockCount)
-    this.cache = options.cache
-    this.counters = options.counters
+    this.cache = options.cache ?? new BlockCache(0)
+    this.counters = options.counters ?? new ReadCounters()
     this.gate = options.gate
     this.file = file
     this.codecs = options.codecs
@@ -147,9 +141,7 @@ export class SsTableReader implements BlockSource {
     }
   }
 
-  /**
-   * Size of index, filter and properties in memory while the reader is open; not part of the cache.
-   */
+  /** Size of index, filter and properties, which are in memory while the reader is open. */
   get pinnedBytes(): number {
     const { meta, index, blocks, ghosts, hits } = this
     return meta.bytes + index.arrayBytes + blocks.length * 8 + ghosts.byteLength + hits.byteLength
@@ -223,7 +215,6 @@ export class SsTableReader implements BlockSource {
     quietly(() => this.file.closeSync())
   }
 
-  /** Throws `ERR_CLOSED` if the reader is closed. */
   throwIfClosed(): void {
     if (this.closed) throw closedError(`SSTable ${this.path}`)
   }
@@ -232,14 +223,12 @@ export class SsTableReader implements BlockSource {
     return damaged(this, this.index.offsets[index], expected, found)
   }
 
-  /** Reads block `index` from the file, bypassing the cache. */
   readBlockSync(index: number): Block {
     const blocks: Block[] = []
     this.readBlocksSync(index, index + 1, blocks)
     return blocks[0]
   }
 
-  /** Reads the adjacent blocks [from, to) with one call and appends them to `target`. */
   readBlocksSync(from: number, to: number, target: Block[]): void {
     this.throwIfClosed()
     if (this.isInput(from, to)) {
@@ -288,10 +277,6 @@ export class SsTableReader implements BlockSource {
     this.countBlock(end - start)
   }
 
-  /**
-   * The end of a read that starts at block `from`, takes up to `bytesMax` bytes and stops before
-   * any block in memory. At least `from + 1`.
-   */
   adjacentEnd(from: number, bytesMax: number): number {
     const { offsets, blockCount } = this.index
     const bytesLimit = offsets[from] + bytesMax
@@ -305,10 +290,7 @@ export class SsTableReader implements BlockSource {
     return this.blocks[index] === undefined && this.lent?.has(index) !== true
   }
 
-  /**
-   * See {@link BlockLoader.loadBlock}. Concurrent loads of a block share one read. Rejects with
-   * `ERR_CLOSED` once closed.
-   */
+  /** Concurrent loads of a block share one read. Rejects with `ERR_CLOSED` once closed. */
   async loadBlock(index: number): Promise<void> {
     this.throwIfClosed()
     assert(index >= 0 && index < this.blocks.length, 'reader: block index')

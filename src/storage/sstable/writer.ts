@@ -28,8 +28,7 @@ import {
   trailerBytes,
   wideSlotBytes,
 } from './format.js'
-import { encodeProperties } from './properties.js'
-import type { CellStatistics, SsTableProperties } from './properties.js'
+import { encodeProperties, type CellStatistics, type SsTableProperties } from './properties.js'
 import type { RowEntries } from './rows/row-entries.js'
 import { SectionWriter } from './blocks/section-writer.js'
 import type { WrittenBlocksBuilder } from './blocks/written-blocks.js'

@@ -58,7 +58,6 @@ export class TableCoprocessors implements TableJobs {
     this.chain = new ObserverChain(() => (handle ??= openHandle()), operationsOf, warn)
   }
 
-  /** Whether the table has no coprocessor. */
   get isEmpty(): boolean {
     return this.entries.length === 0
   }

@@ -6,12 +6,11 @@
  * error or a missing block leaves the database unchanged.
  */
 import type { AtomicResult } from '../../api/atomic.js'
-import type { DurabilityOption } from '../../api/durability.js'
 import type { Check } from '../../api/mutations.js'
 import type { RowList } from '../../checks/operations.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log-options.js'
-import { stronger } from '../../api/durability.js'
+import { stronger, type DurabilityOption } from '../../api/durability.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { Intervention } from './intervention.js'
 import type { PlainOperations } from './plain-operations.js'

@@ -8,8 +8,7 @@
  */
 import { InvariantError } from '../../../base/assert.js'
 import type { FileSystem } from '../../fs/types.js'
-import type { RecordGap } from '../../record/record-remains.js'
-import { readRemainsSync } from '../../record/record-remains.js'
+import { readRemainsSync, type RecordGap } from '../../record/record-remains.js'
 import { applyEdit } from '../../version/apply-edit.js'
 import { formatFileName } from '../../version/file-names.js'
 import { decodeEdit, encodeEdit, type ManifestEdit } from '../../version/version-edit.js'

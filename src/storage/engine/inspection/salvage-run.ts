@@ -5,8 +5,6 @@ import { copyFile, linkOrCopy } from '../../fs/copy-file.js'
 import type { FileSystem } from '../../fs/types.js'
 import { temporarySuffix } from '../../fs/whole-file.js'
 import { SsTableOutput, type SsTableFormat } from '../../job/sstable-output.js'
-import { BlockCache } from '../../sstable/blocks/block-cache.js'
-import { ReadCounters } from '../../sstable/read-counters.js'
 import { SsTableReader } from '../../sstable/reader.js'
 import { decodeFamilySettings, formatOfFamily } from '../../store/family-settings.js'
 import { closingStatementName } from '../../version/closing-statement.js'
@@ -370,9 +368,8 @@ export class SalvageRun {
     const loss: Loss = { file, kind: name.endsWith('.sst') ? 'SSTable' : 'value file', message }
     if (loss.kind !== 'SSTable') return loss
     try {
-      const options = { codecs, cache: new BlockCache(0), counters: new ReadCounters(), databaseId }
       const number = parseFileName(name)!.fileNumber
-      const reader = SsTableReader.openSync(source, file, number, options)
+      const reader = SsTableReader.openSync(source, file, number, { codecs, databaseId })
       const { entryCount, firstKey, lastKey } = reader.properties
       const { fileBytes } = reader
       reader.closeSync()

@@ -10,7 +10,7 @@
 import { TurnBudget } from '../../../base/turn-budget.js'
 import { CellarError, ErrorCode } from '../../../base/errors.js'
 import { loadChecksums } from '../../codec/checksum.js'
-import { loadCodecs } from '../../codec/codec.js'
+import { loadCodecs, type Codecs } from '../../codec/codec.js'
 import type { JobCoprocessors } from '../../coprocessor/job-coprocessors.js'
 import { FileRemover } from '../../fs/file-remover.js'
 import { NodeFileSystem } from '../../fs/node-fs.js'
@@ -24,7 +24,6 @@ import {
   loadPool,
   WorkerExecutor,
 } from '../../job/threads/worker-executor.js'
-import type { Codecs } from '../../codec/codec.js'
 import { fileHeaderBytes } from '../../record/file-header.js'
 import { ArenaPool } from '../../store/arena-pool.js'
 import { BackupNote } from '../../version/backup-note.js'

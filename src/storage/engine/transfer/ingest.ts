@@ -19,8 +19,6 @@ import { bulkListPath, readBulkListSync, type BulkFile } from '../../job/bulk-li
 import { metadataOf } from '../../job/sstable-output.js'
 import { runInSlices } from '../../job/threads/executor.js'
 import { verifyBulkFile } from '../../job/verify-bulk-file.js'
-import { BlockCache } from '../../sstable/blocks/block-cache.js'
-import { ReadCounters } from '../../sstable/read-counters.js'
 import { noDatabaseId } from '../../sstable/format.js'
 import { SsTableReader } from '../../sstable/reader.js'
 import type { TableDefinition } from '../../version/catalog.js'
@@ -238,8 +236,6 @@ export class Ingest {
     const { fileSystem } = this.engine
     const reader = SsTableReader.openSync(fileSystem, path, listed.fileNumber, {
       codecs: this.engine.codecs,
-      cache: new BlockCache(0),
-      counters: new ReadCounters(),
       databaseId: noDatabaseId,
       expectedBytes: listed.fileBytes,
     })

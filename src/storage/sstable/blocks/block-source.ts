@@ -35,7 +35,7 @@ export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
   readBlocksSync(from: number, to: number, target: Block[]): void
   /**
    * The end of a read that starts at block `from`, takes up to `bytesMax` bytes and stops before
-   * any cached block. At least `from + 1`.
+   * any block in memory. At least `from + 1`.
    */
   adjacentEnd(from: number, bytesMax: number): number
   /** Reads blocks [from, to) in stored form to the start of `target`, with one call. */

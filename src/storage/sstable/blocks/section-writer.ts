@@ -9,8 +9,7 @@
  * file must then be discarded.
  */
 import { assert } from '../../../base/assert.js'
-import { CodecId } from '../../codec/codec.js'
-import type { Codec } from '../../codec/codec.js'
+import { CodecId, type Codec } from '../../codec/codec.js'
 import type { File } from '../../fs/types.js'
 import { trailerBytes } from '../format.js'
 import { writeTrailer } from './section.js'

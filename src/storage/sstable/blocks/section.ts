@@ -7,8 +7,7 @@
  */
 import { corruption, CellarError, ErrorCode } from '../../../base/errors.js'
 import { placeSeed, storedChecksumMatches, xxh64 } from '../../codec/checksum.js'
-import { CodecId } from '../../codec/codec.js'
-import type { Codecs } from '../../codec/codec.js'
+import { CodecId, type Codecs } from '../../codec/codec.js'
 import { payloadBytesMax, trailerBytes } from '../format.js'
 
 /** The file of a section. */
