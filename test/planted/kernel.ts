@@ -60,10 +60,10 @@ export const faults: readonly PlantedFault[] = [
     tests: groups,
   },
   {
-    name: 'the parts of a long commit are told as commits',
+    name: 'a long commit has the events of its last row alone',
     file: `${pulsar}/store/feed-rows.ts`,
-    find: 'if (!goesOn) this.commits.push(open)',
-    replace: 'this.commits.push(open)',
+    find: 'this.#open?.sequence === sequence ? this.#open : { sequence, events: [] }',
+    replace: '{ sequence, events: [] }',
     tests: groups,
     foundBy: 'metadata-groups',
   },

@@ -10,7 +10,7 @@ import { lengthOf } from '../../../helpers/length.js'
 import { IsolationHistory } from './isolation-history.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261123)
-const runs = lengthOf('CELLAR_ISOLATION_RUNS', 30, 2000)
+const runs = lengthOf('CELLAR_ISOLATION_RUNS', 60, 2000)
 
 for (const level of ['ROW', 'COLUMN'] as const) {
   void t.test(

@@ -70,10 +70,14 @@ void t.test('a put that the database refuses is refused alone', async (t) => {
     answer(two.put('/big', 'small', -1)),
     answer(one.put('/ok', '', 0)),
     answer(two.delete('/missing')),
+    answer(two.put('/huge', Buffer.alloc(11 * 1024 * 1024))),
+    answer(two.put('/huge', 'small')),
   ])
   const { badVersion, invalidArgument, notFound } = MetadataErrorCode
-  t.same(answers, ['OK', invalidArgument, badVersion, 'OK', 'OK', notFound])
+  const expected = ['OK', invalidArgument, badVersion, 'OK', 'OK', notFound, invalidArgument, 'OK']
+  t.same(answers, expected)
   t.equal((await one.get('/big'))?.value.toString(), 'small')
+  t.equal((await one.get('/huge'))?.value.toString(), 'small')
   await one.close()
   await two.close()
   await database.close()
