@@ -34,7 +34,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'By column, the deletion of a family has no column in its change set',
     file: 'src/systems/transactions/tables/transactional-table.ts',
-    find: "families.length > 0 && this.#conflictLevel === 'COLUMN'",
+    find: "families.length > 0 && this.#settings.conflictLevel === 'COLUMN'",
     replace: 'families.length < 0',
     foundBy: 'transactions',
     tests: isolation,

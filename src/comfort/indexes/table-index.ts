@@ -218,14 +218,10 @@ export class TableIndex {
     take: (entries: readonly Result[], snapshot: Snapshot) => Awaitable<(T | undefined)[]>,
   ): Promise<IndexPage<T>> {
     const { entries } = this.#home.tablesOf(this.table, index)
-    const snapshot = this.#home.database.snapshot()
-    try {
-      const scanner = entries.scan({ ...span, reversed, columns: entryColumns, snapshot })
-      const { rows, last } = await readEntries(scanner, limit, (each) => take(each, snapshot))
-      return { rows, next: last && token(last, reversed) }
-    } finally {
-      snapshot.close()
-    }
+    using snapshot = this.#home.database.snapshot()
+    const scanner = entries.scan({ ...span, reversed, columns: entryColumns, snapshot })
+    const { rows, last } = await readEntries(scanner, limit, (each) => take(each, snapshot))
+    return { rows, next: last && token(last, reversed) }
   }
 
   #ready(): KeptIndex {

@@ -269,27 +269,23 @@ class Mover {
   /** Brings the target to the present state of the source and compares; see the file header. */
   async #round(feed: ChangeReader): Promise<number> {
     this.#checkReplaced()
-    const snapshot = this.#source.snapshot()
+    using snapshot = this.#source.snapshot()
     const unlogged = this.#tables.map((name) => unloggedStateOf(this.#source, name).mutations)
-    try {
-      // The feed shows no change without cells of its tables, so the end of the round is written.
-      const fence = { row: 'fence', cells: { 'o:fence': this.#state.now.id } }
-      await this.#source.table(this.#settings.stateTable).put(fence)
-      await this.#repeatChanges(feed, snapshot.sequence)
-      const changed = this.#changed
-      this.#changed = new Map()
-      const rows = [...changed.values()]
-      for (const [i, table] of this.#tables.entries()) {
-        const own = rows.filter((each) => each.table === table).map(({ row }) => row)
-        const isWhole = this.#unlogged.get(table) !== unlogged[i]
-        await this.#compare(table, snapshot, isWhole ? undefined : own)
-        this.#unlogged.set(table, unlogged[i])
-      }
-      this.#checkReplaced()
-      return rows.length
-    } finally {
-      snapshot.close()
+    // The feed shows no change without cells of its tables, so the end of the round is written.
+    const fence = { row: 'fence', cells: { 'o:fence': this.#state.now.id } }
+    await this.#source.table(this.#settings.stateTable).put(fence)
+    await this.#repeatChanges(feed, snapshot.sequence)
+    const changed = this.#changed
+    this.#changed = new Map()
+    const rows = [...changed.values()]
+    for (const [i, table] of this.#tables.entries()) {
+      const own = rows.filter((each) => each.table === table).map(({ row }) => row)
+      const isWhole = this.#unlogged.get(table) !== unlogged[i]
+      await this.#compare(table, snapshot, isWhole ? undefined : own)
+      this.#unlogged.set(table, unlogged[i])
     }
+    this.#checkReplaced()
+    return rows.length
   }
 
   async #repeatChanges(feed: ChangeReader, through: number): Promise<void> {

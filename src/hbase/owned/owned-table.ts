@@ -49,23 +49,19 @@ export class OwnedTable implements api.Table {
     for (const get of own) checkForm(get, 'get')
     const isPlain = own.every(({ snapshot }) => snapshot === undefined)
     if (!isPlain || own.length === 0) return Promise.all(own.map((get) => this.get(get)))
-    const view = this.#database.openView()
-    try {
-      await view.ready
-      const { filters } = this.#database
-      const isNeeded = own.map((get) => filters.isNeeded(get))
-      const asked = own.map((get, i) => (isNeeded[i] ? unfilteredGet(get) : get))
-      const results = await this.#store.getList(asked)
-      return await Promise.all(
-        own.map((get, i) => {
-          const read = async (): Promise<Result> =>
-            isNeeded[i] ? this.#filtered(results[i], get) : results[i]
-          return readRow(read, view, this.name, get)
-        }),
-      )
-    } finally {
-      view.close()
-    }
+    using view = this.#database.openView()
+    await view.ready
+    const { filters } = this.#database
+    const isNeeded = own.map((get) => filters.isNeeded(get))
+    const asked = own.map((get, i) => (isNeeded[i] ? unfilteredGet(get) : get))
+    const results = await this.#store.getList(asked)
+    return await Promise.all(
+      own.map((get, i) => {
+        const read = async (): Promise<Result> =>
+          isNeeded[i] ? this.#filtered(results[i], get) : results[i]
+        return readRow(read, view, this.name, get)
+      }),
+    )
   }
 
   async exists(get: api.Get): Promise<boolean> {

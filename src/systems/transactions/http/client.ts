@@ -20,6 +20,7 @@ import {
   timerMillisecondsMax,
   type Database,
   type OptionsOf,
+  type SettingsOf,
 } from '../../../api/index.js'
 import { answerObject, connectionDeclarations, HttpClient } from '../../../http/client.js'
 import { checkPointer } from '../checks.js'
@@ -70,8 +71,7 @@ export class TransactionClient implements Transactions {
   readonly isRemote = true
   readonly database: Database | undefined
   readonly #http: HttpClient
-  readonly #requestMilliseconds: number
-  readonly #outcomeMilliseconds: number
+  readonly #settings: SettingsOf<typeof clientOptions>
   #lifetimeMilliseconds = Infinity
   /** The server's clock at the last start, minus the monotonic clock of this process. */
   #clockOffset = 0
@@ -80,8 +80,7 @@ export class TransactionClient implements Transactions {
   constructor(options: TransactionClientOptions) {
     const settings = clientOptions.read(options)
     this.#http = new HttpClient(settings, service)
-    this.#requestMilliseconds = settings.requestMilliseconds
-    this.#outcomeMilliseconds = settings.outcomeMilliseconds
+    this.#settings = settings
     this.database = settings.database
   }
 
@@ -108,7 +107,7 @@ export class TransactionClient implements Transactions {
       throw invalidArgument('a manager in another process takes no writes along')
     }
     const { transactionId: id } = checkTransaction(transaction)
-    const end = performance.now() + this.#outcomeMilliseconds
+    const end = performance.now() + this.#settings.outcomeMilliseconds
     let state: TransactionState | undefined = 'running'
     let cause: unknown
     for (let pause = pauseMilliseconds; ; pause = Math.min(2 * pause, pauseMillisecondsMax)) {
@@ -204,7 +203,7 @@ export class TransactionClient implements Transactions {
     read: (body: Buffer) => T,
     json?: unknown,
   ): Promise<T> {
-    const end = performance.now() + this.#requestMilliseconds
+    const end = performance.now() + this.#settings.requestMilliseconds
     try {
       return await this.#send(method, path, read, json)
     } catch (error) {
@@ -223,7 +222,7 @@ export class TransactionClient implements Transactions {
   ): Promise<T> {
     const headers: Record<string, string> =
       method === 'POST' ? { 'content-type': 'application/json' } : {}
-    const signal = AbortSignal.timeout(this.#requestMilliseconds)
+    const signal = AbortSignal.timeout(this.#settings.requestMilliseconds)
     const body = json === undefined ? {} : { body: JSON.stringify(json) }
     return this.#http.call(method, path, read, { headers, signal, ...body })
   }

@@ -31,6 +31,7 @@ import {
   type Result,
   type ResultScanner,
   type Scan,
+  type SettingsOf,
   type Table,
 } from '../../../api/index.js'
 import { CallOrder } from '../../../comfort/call-order.js'
@@ -86,9 +87,7 @@ export class TransactionalTable implements TransactionParticipant {
   readonly name: string
   readonly #database: Database
   readonly #table: Table
-  readonly #conflictLevel: ConflictLevel
-  readonly #bufferBytesMax: number
-  readonly #checkLifetime: ((pointer: bigint) => void) | undefined
+  readonly #settings: SettingsOf<typeof tableOptions>
   #running: Running | undefined
 
   /**
@@ -97,13 +96,10 @@ export class TransactionalTable implements TransactionParticipant {
    */
   constructor(database: Database, tableName: string, options: TransactionalTableOptions = {}) {
     checkDatabase(database, 'a transactional table')
-    const { conflictLevel, bufferBytesMax, checkLifetime } = tableOptions.read(options)
+    this.#settings = tableOptions.read(options)
     this.name = tableName
     this.#database = database
     this.#table = database.table(tableName)
-    this.#conflictLevel = conflictLevel
-    this.#bufferBytesMax = bufferBytesMax
-    this.#checkLifetime = checkLifetime
     transactionalFamilies(this.#table)
   }
 
@@ -159,7 +155,7 @@ export class TransactionalTable implements TransactionParticipant {
     const isOfRow = columns.length === 0 && named.length === 0
     const families = isOfRow ? [...running.families] : named
     const { writes, order } = running
-    if (families.length > 0 && this.#conflictLevel === 'COLUMN') {
+    if (families.length > 0 && this.#settings.conflictLevel === 'COLUMN') {
       await order.run(() => this.#deleteSeen(running, { row, columns, families }))
       await this.#limit(running)
       return
@@ -183,7 +179,7 @@ export class TransactionalTable implements TransactionParticipant {
       transaction,
       families: transactionalFamilies(this.#table),
       ttl: transactionalTtl(this.#table),
-      writes: new TransactionWrites(this.#database, this.name, this.#conflictLevel),
+      writes: new TransactionWrites(this.#database, this.name, this.#settings.conflictLevel),
       order: new CallOrder(),
       isSealed: false,
     }
@@ -234,7 +230,7 @@ export class TransactionalTable implements TransactionParticipant {
   #writing(): Running {
     const running = this.#required()
     if (running.isSealed) throw stateError(`the transaction of '${this.name}' is ending`)
-    this.#checkLifetime?.(running.transaction.transactionId)
+    this.#settings.checkLifetime?.(running.transaction.transactionId)
     return running
   }
 
@@ -283,13 +279,13 @@ export class TransactionalTable implements TransactionParticipant {
   }
 
   async #limit({ writes }: Running): Promise<void> {
-    if (writes.bufferBytes > this.#bufferBytesMax) await writes.flush()
+    if (writes.bufferBytes > this.#settings.bufferBytesMax) await writes.flush()
   }
 
   /** Moves the buffered writes to the table, so that a read sees them. */
   async #flush({ transaction, writes, order }: Running): Promise<void> {
     if (!order.isIdle) await order.run(() => undefined)
-    if (writes.bufferBytes > 0) this.#checkLifetime?.(transaction.transactionId)
+    if (writes.bufferBytes > 0) this.#settings.checkLifetime?.(transaction.transactionId)
     await writes.flush()
   }
 }
