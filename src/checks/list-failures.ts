@@ -1,7 +1,6 @@
 /** Failures of single operations of a list; the other operations are applied nevertheless. */
 import { CellarError, ErrorCode } from '../base/errors.js'
 
-/** Collects failures by index. */
 export class ListFailures {
   #failures: Map<number, CellarError> | undefined = undefined
 

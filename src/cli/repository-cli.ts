@@ -58,9 +58,7 @@ interface Session {
   readonly database: Database
   readonly configuration: CellarConfiguration
   readonly manager: RepositoryManager
-  /** The repository of `--repository`. */
   readonly repository: Repository
-  /** The record table of `--table`. */
   readonly table: RecordTable
   readonly given: Given
   readonly output: CommandOutput

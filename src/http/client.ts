@@ -41,7 +41,6 @@ export type JsonFields = Readonly<Record<string, unknown>>
 /** A request beside its method and path. */
 export type ClientRequest = Partial<Omit<FetchRequest, 'method'>>
 
-/** Sends the requests of one client. */
 export class HttpClient {
   readonly #base: string
   readonly #headers: Record<string, string>

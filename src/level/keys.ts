@@ -23,7 +23,6 @@ export function textOrBytes(data: LevelKey | ArrayBufferView, what: string): Lev
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
-/** The row of the empty key. */
 const rowOfEmptyKey = Buffer.of(0)
 
 /** The row that holds a key. `ERR_INVALID_ARGUMENT`. */

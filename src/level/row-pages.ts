@@ -26,7 +26,6 @@ const pageGrowth = 8
 
 const none: readonly Result[] = []
 
-/** A bound of a scan. */
 interface Bound {
   readonly row: LevelKey | undefined
   readonly inclusive: boolean
@@ -82,7 +81,6 @@ export class RowPages {
     return this.#position < this.#page.length ? this.#page[this.#position++] : undefined
   }
 
-  /** The next row; undefined at the end. */
   async takeNext(): Promise<Result | undefined> {
     const ready = this.takeReady()
     if (ready !== undefined) return ready

@@ -149,7 +149,6 @@ export interface Figure extends Omit<Family, 'samples'> {
   readonly help: string
   /** Unit in the code of UCUM, for OpenTelemetry. */
   readonly unit: string
-  /** The current samples. */
   readonly read: (statistics: MonitoredStatistics) => readonly Sample[]
 }
 

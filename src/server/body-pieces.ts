@@ -6,7 +6,6 @@
 /** Bytes of a block; pieces of this size and larger are kept as they are. */
 const blockBytes = 16 << 10
 
-/** See the file header. */
 export class BodyPieces {
   #bytes = 0
   #full: Buffer[] = []
@@ -14,7 +13,6 @@ export class BodyPieces {
   #block: Buffer = Buffer.alloc(0)
   #blockUsed = 0
 
-  /** Bytes of all pieces. */
   get bytes(): number {
     return this.#bytes
   }
@@ -49,7 +47,6 @@ export class BodyPieces {
     return whole
   }
 
-  /** Forgets all bytes. */
   clear(): void {
     this.#bytes = 0
     this.#full = []

@@ -7,7 +7,6 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { CellarError } from '../api/index.js'
 import { ServerErrorCode } from '../http/errors.js'
 
-/** See the file header. */
 export class Closing {
   readonly #app: FastifyInstance
   readonly #systems: readonly { close?(): void }[]

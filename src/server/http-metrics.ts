@@ -23,7 +23,6 @@ interface Requests {
   count: number
 }
 
-/** See the file header. */
 export class HttpMetrics {
   readonly #memory: RequestMemory
   /** By method and route. */

@@ -17,7 +17,6 @@ import { forbidden, ServerErrorCode } from '../http/errors.js'
 const hostPattern = /^(\[[0-9a-f:.]+\]|[^:@/\\\s]+)(:[0-9]{1,5})?$/
 const originPattern = /^https?:\/\/([^/]+)$/
 
-/** See the file header. */
 export class OriginGuard {
   readonly #hosts: ReadonlySet<string>
   /** The last accepted value of `Host`; most clients always send the same value. */

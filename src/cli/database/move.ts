@@ -102,7 +102,6 @@ function isVacant(place: string): boolean {
   return statSync(place).isDirectory() && readdirSync(place).every(isIgnoredName)
 }
 
-/** Whether a place is an address, and no directory. */
 function isAddress(place: string): boolean {
   return /^[a-z+]+:\/\//.test(place)
 }

@@ -46,10 +46,8 @@ async function tell(output: Output, verification: Verification): Promise<void> {
   else await showVerification(output, verification)
 }
 
-/** Lost rows in JSON. */
 type JsonRows = Record<'firstRow' | 'lastRow', JsonBytes> & Record<'offset' | 'bytes', number>
 
-/** A problem in JSON. */
 type JsonProblem = Omit<Problem, 'rows'> & { readonly rows?: readonly JsonRows[] }
 
 /** A verification in JSON. */

@@ -22,7 +22,6 @@ export interface Entry {
 
 /** One part of the keys of entries, from a source of values such as a row. */
 export interface EntryPart<S> {
-  /** The values that the source has for the part. */
   values(source: S): readonly unknown[]
   /**
    * Writes a value and returns the offset behind; one above `rowBytesMax` is refused, and nothing
@@ -68,7 +67,6 @@ export function entriesOf<S>(form: EntryForm<S>, row: Buffer, source: S): Entry[
   return entries
 }
 
-/** The keys of the entries of a row, in their order. */
 function keysOf<S>(form: EntryForm<S>, row: Buffer, source: S, countMax: number): Buffer[] {
   const values = valuesOf(form, source)
   const count = countOf(values)
@@ -111,7 +109,6 @@ export function hasEntry<S>(form: EntryForm<S>, key: Buffer, row: Buffer, source
 
 /** What a change of a row does to its entries. */
 export interface EntryChanges {
-  /** The entries after the change. */
   readonly entries: readonly Entry[]
   /** The keys of the entries that go. */
   readonly removed: readonly Buffer[]
@@ -150,7 +147,6 @@ export function entryChanges<S>(
   return { entries, removed, written }
 }
 
-/** The values that a source has for each part. */
 function valuesOf<S>({ parts }: EntryForm<S>, source: S): (readonly unknown[])[] {
   const values: (readonly unknown[])[] = []
   for (const part of parts) values.push(part.values(source))

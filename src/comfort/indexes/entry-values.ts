@@ -55,7 +55,6 @@ export interface PartSource {
   readonly descending: boolean
   /** Names a value of the part in messages. */
   readonly what: string
-  /** Reads a value from a key. */
   readonly reader: KeyPart<unknown>
 }
 

@@ -128,7 +128,6 @@ export function checkUnique(
   }
 }
 
-/** The error of two rows with one key in a unique index. */
 function uniqueViolation(table: string, plan: IndexPlan, key: Buffer, row: Buffer): CellarError {
   const values = partsOfKey(plan.parts, key)
   const shown = Object.entries(values).map(([name, value]) => {

@@ -28,7 +28,6 @@ export interface Block {
   readonly payload: Buffer
 }
 
-/** Reads blocks up to an end; see the file header. */
 export class BlockReader {
   readonly path: string
   readonly #file: File
@@ -41,7 +40,6 @@ export class BlockReader {
   #aheadEnd = 0
   #memory = Buffer.allocUnsafeSlow(0)
 
-  /** Reads the blocks of `[offset, end)` of the file. */
   constructor(file: File, compression: Compression, offset: number, end: number) {
     this.path = file.path
     this.#file = file
@@ -54,7 +52,6 @@ export class BlockReader {
     return this.#offset
   }
 
-  /** The next block; undefined at the end. */
   next(): Block | undefined {
     const offset = this.#offset
     if (offset === this.#end) return undefined

@@ -23,7 +23,6 @@ export interface BlockPlace {
   readonly bytes: number
 }
 
-/** Writes blocks; see the file header. */
 export class BlockWriter {
   offset = 0
   /** Headers and payloads so far, uncompressed. */
@@ -63,7 +62,6 @@ export class BlockWriter {
     return place
   }
 
-  /** Writes bytes as they are. */
   writeBytes(bytes: Buffer): void {
     const at = this.#reserve(bytes.length)
     bytes.copy(this.#pending, at)

@@ -19,7 +19,6 @@ export type CompressionName = (typeof compressionNames)[number]
 /** One compression of a file. */
 export interface Compression {
   readonly name: CompressionName
-  /** Compresses `source[start, end)`. */
   compress(source: Buffer, start: number, end: number): Buffer
   /** Decompresses `stored[start, end)` so that it fills `target`. */
   decompress(stored: Buffer, start: number, end: number, target: Buffer): void

@@ -39,7 +39,6 @@ export function hiddenName(file: string): string {
   return hidden + file
 }
 
-/** The directory of an export; see the file header. */
 export class ExportDirectory {
   readonly #fileSystem: FileSystem
   readonly #path: string

@@ -20,7 +20,6 @@ import { BlockKind, headerBytes, InfoKey, trailerBytes } from './format.js'
 import { IndexCheck, type IndexFault } from './index-check.js'
 import { decodeTrailer, unsupported, type Trailer } from './trailer.js'
 
-/** An open file; see the file header. */
 export class HFileReader implements EntryRanges {
   readonly path: string
   /** Greatest sequence of a mutation in the file: later files have greater ones. */
@@ -133,7 +132,6 @@ export class HFileReader implements EntryRanges {
     return this.keyEnd
   }
 
-  /** Bytes of the file that were read. */
   get bytesRead(): number {
     return this.#blocks.offset
   }

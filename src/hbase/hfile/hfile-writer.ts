@@ -42,7 +42,6 @@ function latest(): Time {
   return { high: 0x7fff_ffff, low: 0xffff_ffff }
 }
 
-/** Writes one file; see the file header. */
 export class HFileWriter {
   /** Number of cells so far. */
   cells = 0

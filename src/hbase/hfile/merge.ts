@@ -18,7 +18,6 @@ interface RankedFile extends MergedFile {
   readonly rank: number
 }
 
-/** Merges files; see the file header. */
 export class HFileMerge {
   /** The files that have cells left, that of the next cell first. */
   readonly #order: RankedFile[]

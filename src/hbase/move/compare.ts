@@ -1,7 +1,6 @@
 /** The comparison of a table in source and target, row by row, with all visible versions. */
 import type { Cell, Database, Result, Snapshot } from '../../api/index.js'
 
-/** Rows that one call reads. */
 const rowsPerRead = 100
 
 /** A row that is not the same in source and target. */

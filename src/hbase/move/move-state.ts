@@ -44,7 +44,6 @@ const stateForm = {
   object: ['tables', 'stores'],
 }
 
-/** The state of a move, as the mover that holds it sees it. */
 export class HeldState {
   readonly #place: LogPlace
   #bytes: Buffer | undefined

@@ -11,7 +11,6 @@ import { changesGone, type OwnerLog } from './log/owner-log.js'
 /** Tables and families that a feed was asked for; undefined = all. */
 type Wanted = Pick<SettingsOf<typeof changeOptions>, 'table' | 'family'>
 
-/** The feeds that are read. */
 export class Feeds {
   readonly #admin: api.Database['admin']
   readonly #checkOpen: () => void

@@ -9,7 +9,6 @@ import { Database } from '../../table/database.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'
 import { masks, type Maskable } from './log/apply.js'
 
-/** The engine in memory beside a store. */
 export class Mirror {
   readonly database: Database
   readonly #store: Store

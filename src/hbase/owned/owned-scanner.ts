@@ -141,7 +141,6 @@ export class OwnedScanner extends ResultScanner {
       .sort(compare)
   }
 
-  /** The results for a row of the store. */
   async #shown(value: Result): Promise<readonly Result[]> {
     const { row } = value
     if (this.#filters === undefined || row === undefined) return [value]
@@ -152,7 +151,6 @@ export class OwnedScanner extends ResultScanner {
     return this.#resultsOf(this.#view.image(this.#table.name, row)!, row)
   }
 
-  /** The results of the scan for a row of a copy. */
   #resultsOf(copy: EmbeddedTable, row: Buffer): Result[] {
     const whole = { prefix: undefined, limit: undefined, signal: undefined, snapshot: undefined }
     const span = { startRow: row, startInclusive: true, stopRow: row, stopInclusive: true }

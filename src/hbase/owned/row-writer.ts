@@ -24,7 +24,6 @@ function isDropped(error: unknown): boolean {
   return hasCode(error, 'ERR_TABLE_NOT_FOUND') || hasCode(error, 'ERR_NO_SUCH_COLUMN_FAMILY')
 }
 
-/** Writes rows into the tables of a database; see the file header. */
 export class RowWriter {
   readonly #database: Database
   readonly #dropped: 'passed over' | 'failure'

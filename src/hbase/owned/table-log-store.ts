@@ -34,7 +34,6 @@ export async function ensureLogTable(
   }
 }
 
-/** The log in a table. */
 export class TableLogStore implements LogStore {
   readonly #table: Table
 

@@ -30,7 +30,6 @@ export interface Evaluated<T> {
   readonly logged: Promise<readonly Appended[]>
 }
 
-/** The working copy; see the file header. */
 export class WorkingCopy {
   readonly mirror: Mirror
   /** Bytes of values that the copy has taken. */
@@ -78,7 +77,6 @@ export class WorkingCopy {
     return { result, logged: this.#note(before, isLoad) }
   }
 
-  /** Ends the copy. */
   async close(): Promise<void> {
     await this.mirror.database.close()
   }

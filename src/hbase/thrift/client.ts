@@ -33,7 +33,6 @@ export interface Answered {
 
 const sequenceMax = 2 ** 31 - 1
 
-/** The gateways of one cluster. */
 export class Client {
   readonly settings: HBaseSettings
   readonly #codec: Codec

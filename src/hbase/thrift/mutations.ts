@@ -103,7 +103,6 @@ export class RowStructBuilder {
     this.#cellBytesMax = cellBytesMax
   }
 
-  /** The structs so far. */
   build(): RowStructs {
     return {
       row: this.#row,

@@ -15,7 +15,6 @@ import { methods, type Method } from './wire/methods.js'
 /** Rows of a list that one call carries, by position in the list. */
 interface ListCall {
   readonly method: Method
-  /** The member of the call. */
   readonly member: string
   /** The member of a mutation. */
   readonly of: string

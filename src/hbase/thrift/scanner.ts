@@ -66,7 +66,6 @@ function copyBounds(bounds: ScanBounds): ScanBounds {
   return { ...bounds, start: start && Buffer.from(start), stop: stop && Buffer.from(stop) }
 }
 
-/** The rows of a scan. */
 export class HBaseScanner extends ResultScanner {
   readonly #client: Client
   readonly #table: HBaseTable

@@ -2,7 +2,6 @@
 import type { TableDescription } from '../../api/index.js'
 import { noSuchFamily, noSuchTable } from '../../api/names.js'
 
-/** Descriptions by name of the table. */
 export class TableCatalog {
   readonly #read: (name: string) => Promise<TableDescription>
   readonly #known = new Map<string, { description: TableDescription; families: string[] }>()

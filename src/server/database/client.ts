@@ -27,7 +27,6 @@ export function serverClient(url: string, token: string | undefined, path: strin
   })
 }
 
-/** Asks a server with the routes of `databaseRoutes`. */
 export class RemoteDatabase implements DatabaseView {
   readonly #client: HttpClient
 

@@ -176,7 +176,6 @@ export const setPositionOptions = declareOptions('a position', {
 /** Options of `Messaging.setPosition`. */
 export interface SetPositionOptions extends OptionsOf<typeof setPositionOptions> {}
 
-/** The declared fields of a range of messages. */
 const rangeFields = declareOptions('a range', {
   /** Publish time of the first row, in milliseconds since the Unix epoch. */
   startTimestamp: required(integer({ min: 0, default: undefined })),

@@ -42,7 +42,6 @@ export interface PruneJobs<Counts> {
   readonly onError: ((error: unknown) => void) | undefined
 }
 
-/** See the file header. */
 export class PruneObserver<
   Counts extends Readonly<Record<keyof Counts, number>>,
 > implements Observer {

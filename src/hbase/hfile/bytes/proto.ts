@@ -47,7 +47,6 @@ export class ProtoReader {
     return new ProtoReader(bytes, 0, bytes.length, this.#damaged).fields()
   }
 
-  /** All fields up to the end. */
   fields(): ProtoField[] {
     const fields: ProtoField[] = []
     while (this.at < this.#end) {

@@ -57,7 +57,6 @@ export interface Appended {
   readonly done: Promise<void>
 }
 
-/** The log of an owner; see the file header. */
 export class OwnerLog {
   readonly #place: LogPlace
   readonly #settings: OwnerLogSettings
@@ -93,7 +92,6 @@ export class OwnerLog {
     this.#timestamp = recovered.timestamp
   }
 
-  /** The failure that poisoned the log. */
   get failure(): CellarError | undefined {
     return this.#failure
   }

@@ -20,7 +20,6 @@ const callKind = 1
 const replyKind = 2
 const exceptionKind = 3
 
-/** Bytes of the length in front of a frame. */
 const frameLengthBytes = 4
 
 /** An exception that the gateway answered. */

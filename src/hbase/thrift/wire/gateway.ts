@@ -10,7 +10,6 @@ import type { GatewaySettings, HBaseSettings } from './options.js'
 /** The answer of a Thrift2 gateway to `getThriftServerType`. */
 const thriftTwo = 2
 
-/** One gateway. */
 export class Gateway {
   /** Host and port, for messages. */
   readonly place: string

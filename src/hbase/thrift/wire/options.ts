@@ -38,7 +38,6 @@ function readGateway(gateway: GatewayAddress): GatewaySettings {
   return gatewayOptions.read(gateway)
 }
 
-/** TLS options; undefined: no TLS. */
 function readTls(value: boolean | ConnectionOptions, name: string): ConnectionOptions | undefined {
   if (typeof value === 'object' && value !== null) return { ...value }
   if (typeof value !== 'boolean') {

@@ -43,7 +43,6 @@ interface StepRows {
   readonly isWhole: boolean
 }
 
-/** See the file header. */
 export class MessageReader {
   readonly topic: TopicState
   /** The last place that is part of the fetch. */
@@ -112,7 +111,6 @@ export class MessageReader {
     return messages
   }
 
-  /** The visibility of a row for the transaction. */
   #visibilityOf({ pointer }: StoredBatch): 'accept' | 'skip' | 'hold' {
     const transaction = this.#transaction
     if (transaction === undefined || pointer === undefined) return 'accept'

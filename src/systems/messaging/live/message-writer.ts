@@ -45,7 +45,6 @@ interface OpenRow {
  */
 export class TopicAppend {
   readonly topic: TopicState
-  /** The generation of the appended messages. */
   readonly generation: number
   readonly #rows: (OpenRow | StoredBatch)[] = []
   #open: OpenRow | undefined

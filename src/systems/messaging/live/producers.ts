@@ -141,11 +141,9 @@ export interface ProducerRow {
   written(response: PublishResponse): void
 }
 
-/** The producers of the generations of a topic. */
 export class Producers {
   readonly #held = new Map<string, ProducerState>()
 
-  /** Number of producers in memory. */
   get size(): number {
     return this.#held.size
   }

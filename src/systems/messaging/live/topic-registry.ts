@@ -38,7 +38,6 @@ export interface ServiceParts {
   isClosed: boolean
 }
 
-/** See the file header. */
 export class TopicRegistry {
   readonly #database: Database
   readonly #table: Table

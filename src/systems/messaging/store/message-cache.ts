@@ -42,7 +42,6 @@ export interface CacheScan<E> {
   close(): void
 }
 
-/** See the file header. */
 export class MessageCache<E> {
   readonly #of: CacheEntries<E>
   #limits: CacheLimits

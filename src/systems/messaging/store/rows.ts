@@ -33,7 +33,6 @@ const payloadColumn = `${messagingFamily}:${payloadQualifier}`
 const storedColumn = `${messagingFamily}:${storedPayloadQualifier}`
 const batchColumn = `${messagingFamily}:${batchQualifier}`
 
-/** The rows of one generation of a topic. */
 export class TopicRows {
   /** `namespace:topic:` generation(4). */
   readonly prefix: Buffer
@@ -62,7 +61,6 @@ export class TopicRows {
     return writePlace(row, prefix.length, place)
   }
 
-  /** Writes messages. */
   messages({ payloads, pointer, ...place }: StoredBatch): AtomicMutation {
     const cells: Record<string, Buffer> = {}
     if (pointer !== undefined) cells[pointerColumn] = encodePointer(pointer)

@@ -48,7 +48,6 @@ const refusals = {
   503: 'ERR_TRANSACTIONS_UNAVAILABLE',
 }
 
-/** A call of the manager. */
 interface Call {
   readonly manager: TransactionManager
   readonly request: FastifyRequest

@@ -26,7 +26,6 @@ export interface Conflict {
   readonly client: string | undefined
 }
 
-/** All retained change sets; see the file header. */
 export class ChangeSets {
   /** Newest commit of each key. */
   readonly #newest = new Map<string, Committed>()

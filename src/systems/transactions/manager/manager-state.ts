@@ -11,7 +11,6 @@ import { PointerList, withoutMembers } from './pointer-list.js'
 import type { StateRows, StoredState, StoredTransaction } from './state-rows.js'
 import { idsPerMillisecond, pointerMax } from '../transaction.js'
 
-/** See the file header. */
 export class ManagerState {
   readonly changes = new ChangeSets()
   /** In the order of ids, because ids ascend. */

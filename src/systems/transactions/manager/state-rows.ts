@@ -77,7 +77,6 @@ const tagRunning = 0x70
 const tagCommitted = 0x63
 const tagInvalid = 0x69
 
-/** Makes the mutations of the state table. */
 export class StateRows {
   readonly #table: string
 
@@ -85,7 +84,6 @@ export class StateRows {
     this.#table = table
   }
 
-  /** Writes the two pointers. */
   pointers({ readPointer, writePointer }: StoredPointers): AtomicMutation {
     return this.#put(pointersRow, { [valueColumn]: encodeIds([readPointer, writePointer]) })
   }
@@ -168,7 +166,6 @@ export async function readState(table: Table): Promise<{ state: StoredState; isW
 /** Makes the error of a malformed row; `what` names its malformed part. */
 type Damaged = (what: string) => Error
 
-/** Adds a row of one transaction. */
 function addRow(state: StoredState, result: Result, damaged: Damaged): void {
   const row = result.row!
   const ids = decodeIds(row.subarray(1), damaged)

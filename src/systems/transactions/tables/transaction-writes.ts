@@ -26,14 +26,12 @@ export type ConflictLevel = 'ROW' | 'COLUMN' | 'NONE'
 const cellBytes = 32
 const empty = Buffer.alloc(0)
 
-/** One write to one row. */
 interface Write {
   readonly row: Buffer
   readonly cells: readonly WrittenCell[]
   readonly pointer: bigint
 }
 
-/** See the file header. */
 export class TransactionWrites {
   readonly changes = new Set<string>()
   readonly #database: Database
