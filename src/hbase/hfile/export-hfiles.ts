@@ -61,8 +61,24 @@ export async function exportHFiles(
   return exportWithId(database, table, directory, id, options)
 }
 
-/** As {@link exportHFiles}; `id` stands in the list, for a caller who comes back. */
-export async function exportWithId(
+/**
+ * As {@link exportHFiles}, unless an earlier call with the same id has exported the table: the id
+ * stands in the list. `ERR_DIRECTORY_NOT_EMPTY` if the files there have another one.
+ */
+export async function exportOnce(
+  source: Database,
+  table: string,
+  directory: string,
+  id: string,
+  options: HFileExportOptions,
+): Promise<HFileExport> {
+  const fileSystem = options.fileSystem ?? new NodeFileSystem()
+  const found = new ExportDirectory(fileSystem, directory).finished(id)
+  if (found === undefined) return exportWithId(source, table, directory, id, options)
+  return { directory, files: found, cells: found.reduce((sum, { cells }) => sum + cells, 0) }
+}
+
+async function exportWithId(
   database: Database,
   table: string,
   directory: string,

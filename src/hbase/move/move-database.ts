@@ -16,6 +16,7 @@
  *
  * A source without feed and snapshots is copied and compared after its writes are stopped.
  */
+import { join } from 'node:path'
 import {
   CellarError,
   ErrorCode,
@@ -24,13 +25,13 @@ import {
   type Snapshot,
 } from '../../api/index.js'
 import { checkAborted, hasCode } from '../../base/errors.js'
+import { exportOnce } from '../hfile/export-hfiles.js'
 import { rowWrites } from '../owned/log/apply.js'
 import { patienceOf, type Patience } from '../owned/log/log-store.js'
 import type { LoggedCell } from '../owned/log/logged-batch.js'
 import { RowWriter } from '../owned/row-writer.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
 import { differences, differencesOfRows, nameOf, type Difference } from './compare.js'
-import { exportTable } from './export-table.js'
 import { checkMove, ensureTarget } from './inspect-move.js'
 import { HeldState } from './move-state.js'
 import {
@@ -247,14 +248,14 @@ class Mover {
     const files: TableHFiles[] = []
     for (const table of tables) {
       await ensureTarget(this.#source, this.#target, table)
-      const exported = await exportTable(this.#source, table, {
-        directory,
-        // A copy that begins anew needs the state of another moment.
-        id: `${id} ${sequence} ${stores[table]}`,
-        options: { compression, signal: this.#settings.signal },
-      })
-      this.#written += exported.cells
-      if (exported.cells > 0) files.push({ table, directory: exported.directory })
+      // HDFS has no colons in paths, and names of tables no equals signs.
+      const own = join(directory, table.replace(':', '='))
+      // A copy that begins anew needs the state of another moment.
+      const moment = `${id} ${sequence} ${stores[table]}`
+      const options = { compression, signal: this.#settings.signal }
+      const { cells } = await exportOnce(this.#source, table, own, moment, options)
+      this.#written += cells
+      if (cells > 0) files.push({ table, directory: own })
       this.#settings.onProgress?.({ phase: 'copying', cells: this.#written })
     }
     if (files.length > 0) await load(files)

@@ -7,8 +7,7 @@
 import t from 'tap'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { CellarError } from '../../../../src/api/index.js'
-import { exportHFiles, exportWithId } from '../../../../src/hbase/hfile/export-hfiles.js'
-import { ExportDirectory } from '../../../../src/hbase/hfile/file-list.js'
+import { exportHFiles, exportOnce } from '../../../../src/hbase/hfile/export-hfiles.js'
 import { loadHFiles } from '../../../../src/hbase/hfile/load-hfiles.js'
 import { fileError, syntheticError } from '../../../../src/storage/fs/errors.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
@@ -42,7 +41,7 @@ function loadable(disk: SimulatedDisk): number {
 /** Runs an export that dies at an operation; false if it ends before. */
 async function dies(
   disk: SimulatedDisk,
-  run: typeof exportOnce,
+  run: typeof exportAnew,
   dieAt: number,
   observe: () => void = () => undefined,
 ): Promise<boolean> {
@@ -59,17 +58,16 @@ async function dies(
 
 /** As a move exports, which continues what another call has completed. */
 async function exportOrFind(fileSystem: SimulatedDisk | FaultyFileSystem): Promise<void> {
-  if (new ExportDirectory(fileSystem, directory).finished('id') !== undefined) return
-  await exportWithId(database, 't', directory, 'id', { fileSystem })
+  await exportOnce(database, 't', directory, 'id', { fileSystem })
 }
 
 /** As a caller of the function. */
-async function exportOnce(fileSystem: SimulatedDisk | FaultyFileSystem): Promise<void> {
+async function exportAnew(fileSystem: SimulatedDisk | FaultyFileSystem): Promise<void> {
   await exportHFiles(database, 't', directory, { fileSystem })
 }
 
 void t.test('an export that fails leaves no file', async (t) => {
-  for (const run of [exportOnce, exportOrFind]) {
+  for (const run of [exportAnew, exportOrFind]) {
     for (let failAt = 1, failures = 1; failures > 0; failAt++) {
       const disk = new SimulatedDisk()
       const faulty = new FaultyFileSystem(disk, { failAt, errno: 'EIO' })
@@ -87,7 +85,7 @@ void t.test('an export that fails leaves no file', async (t) => {
 })
 
 void t.test('an export that dies is made again, or completed', async (t) => {
-  for (const run of [exportOnce, exportOrFind]) {
+  for (const run of [exportAnew, exportOrFind]) {
     for (let dieAt = 1, isDone = false; !isDone; dieAt++) {
       const disk = new SimulatedDisk()
       isDone = !(await dies(disk, run, dieAt))
@@ -110,11 +108,11 @@ void t.test('no file is shown without the list of all, at any moment', async (t)
     }
   }
   const whole = new SimulatedDisk()
-  await dies(whole, exportOnce, Infinity, () => check(whole, 'an export'))
+  await dies(whole, exportAnew, Infinity, () => check(whole, 'an export'))
   for (let dieAt = 1; ; dieAt++) {
     const disk = new SimulatedDisk()
-    if (!(await dies(disk, exportOnce, dieAt))) break
-    await dies(disk, exportOnce, Infinity, () => check(disk, `a second one, died at ${dieAt}`))
+    if (!(await dies(disk, exportAnew, dieAt))) break
+    await dies(disk, exportAnew, Infinity, () => check(disk, `a second one, died at ${dieAt}`))
   }
   t.comment(`${moments} moments`)
   t.strictSame(complaints.slice(0, 3), [], `${complaints.length} complaints`)
@@ -124,13 +122,13 @@ void t.test('an export after two that died', async (t) => {
   const complaints: string[] = []
   for (let first = 1; ; first++) {
     const start = new SimulatedDisk()
-    if (!(await dies(start, exportOnce, first))) break
+    if (!(await dies(start, exportAnew, first))) break
     for (let second = 1; ; second++) {
       const disk = start.kill()
-      if (!(await dies(disk, exportOnce, second))) break
+      if (!(await dies(disk, exportAnew, second))) break
       if (filesOf(disk, directory).filter((path) => /\/[0-9a-f]{32}$/.test(path)).length === 2)
         continue
-      const error = await exportOnce(disk).catch((failure: Error) => failure)
+      const error = await exportAnew(disk).catch((failure: Error) => failure)
       if (error === undefined && loadable(disk) === 2) continue
       complaints.push(`${first}, ${second}: ${String(error)}`)
     }
@@ -142,7 +140,7 @@ void t.test('an export that died is loaded as a whole or not at all', async (t) 
   let refused = 0
   for (let dieAt = 1, isDone = false; !isDone; dieAt++) {
     const disk = new SimulatedDisk()
-    isDone = !(await dies(disk, exportOnce, dieAt))
+    isDone = !(await dies(disk, exportAnew, dieAt))
     const target = await openMemoryDatabase()
     const loaded = await loadHFiles(target, 't', [directory], { fileSystem: disk }).catch(
       (error: unknown) => error,
