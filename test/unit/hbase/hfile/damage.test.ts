@@ -11,7 +11,10 @@ import { CellarError } from '../../../../src/api/index.js'
 import { seededRandom } from '../../../../src/base/random.js'
 import { exportHFiles, loadHFiles } from '../../../../src/entries/hbase.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { delimited, encodeMessage, ProtoReader } from '../../../../src/hbase/hfile/bytes/proto.js'
+import { trailerBytes } from '../../../../src/hbase/hfile/format.js'
 import { HFileReader } from '../../../../src/hbase/hfile/hfile-reader.js'
+import { decodeTrailer } from '../../../../src/hbase/hfile/trailer.js'
 import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
 import { readWholeFileSync } from '../../../../src/storage/fs/whole-file.js'
 import { lengthOf } from '../../../helpers/length.js'
@@ -71,11 +74,14 @@ async function smallFiles(): Promise<[what: string, file: Buffer][]> {
     files.push([compression, readWholeFileSync(fileSystem, `/out/f/${file}`)])
   }
   await database.close()
-  for (const name of ['none', 'gz', 'lz4', 'empty', 'checksums']) {
+  return [...files, ...hbaseFiles()]
+}
+
+function hbaseFiles(): [what: string, file: Buffer][] {
+  return ['none', 'gz', 'lz4', 'empty', 'checksums'].map((name) => {
     const file = `hbase-2.6.4-${name}.hfile`
-    files.push([file, readFileSync(join(projectRoot, 'test/data/hfile', file))])
-  }
-  return files
+    return [file, readFileSync(join(projectRoot, 'test/data/hfile', file))]
+  })
 }
 
 void t.test('every cut and every flip is found', async (t) => {
@@ -115,6 +121,18 @@ void t.test('pieces of files in the place of others are found', async (t) => {
     }
     t.strictSame(missed.slice(0, 5), [], what)
   }
+})
+
+void t.test('the compression -1 is damage', (t) => {
+  const [, sound] = hbaseFiles()[0]
+  const bytes = Buffer.from(sound.subarray(-trailerBytes))
+  const minusOne = Buffer.of(12 << 3, ...Array<number>(9).fill(0xff), 1)
+  const fields = new ProtoReader(bytes, 8, bytes.length - 4).message()
+  const parts = fields.map((field) => (field[0] === 12 ? minusOne : encodeMessage([field])))
+  delimited(Buffer.concat(parts)).copy(bytes, 8)
+  const found = 'number -1'
+  t.throws(() => decodeTrailer(bytes, path, 0), { code: 'ERR_CORRUPTION', corruption: { found } })
+  t.end()
 })
 
 void t.test('a damaged file among sound ones loads nothing', async (t) => {
