@@ -148,22 +148,10 @@ function decodedLength(block: Buffer, start: number, end: number): number {
   return -1
 }
 
-/** What stands in a trailer for each compression: positions in HBase's list. */
-const ordinals = { NONE: 2, GZ: 1, LZ4: 4 } as const
-/** Names of HBase's compressions, by position. */
-const allNames = ['LZO', 'GZ', 'NONE', 'SNAPPY', 'LZ4', 'BZIP2', 'ZSTD', 'LZMA', 'BROTLI']
+/** Names of HBase's compressions: a trailer has their positions. */
+export const hbaseNames = ['LZO', 'GZ', 'NONE', 'SNAPPY', 'LZ4', 'BZIP2', 'ZSTD', 'LZMA', 'BROTLI']
 
 /** The compression of a name. */
 export function compressionOf(name: CompressionName): Compression {
   return name === 'NONE' ? none : name === 'GZ' ? gz : new Lz4()
-}
-
-/** The number of a compression in a trailer. */
-export function ordinalOf(name: CompressionName): number {
-  return ordinals[name]
-}
-
-/** The name of a number in a trailer: of one that Cellar does not read too. */
-export function compressionNameOf(ordinal: number): string | undefined {
-  return allNames.at(ordinal)
 }

@@ -3,7 +3,7 @@
  * what the file holds, and unknown fields and bytes after the message are refused.
  */
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
-import { compressionNameOf, ordinalOf, type CompressionName } from './compression.js'
+import { hbaseNames, type CompressionName } from './compression.js'
 import { BlockKind, comparatorName, comparatorNames, trailerBytes, versionWord } from './format.js'
 import { delimited, encodeMessage, ProtoReader, type ProtoField } from './bytes/proto.js'
 
@@ -48,7 +48,7 @@ export function encodeTrailer(trailer: Trailer): Buffer {
   const message = encodeMessage([
     ...fields,
     [comparatorField, Buffer.from(comparatorName)],
-    [compressionField, ordinalOf(trailer.compression)],
+    [compressionField, hbaseNames.indexOf(trailer.compression)],
   ])
   const bytes = Buffer.alloc(trailerBytes)
   bytes.write(BlockKind.trailer, 0, 'latin1')
@@ -86,7 +86,7 @@ export function decodeTrailer(bytes: Buffer, path: string, offset: number): Trai
     throw unsupported(path, `has the order ${JSON.stringify(comparator)}`)
   }
   const ordinal = number(compressionField)
-  const name = compressionNameOf(ordinal)
+  const name: string | undefined = hbaseNames[ordinal]
   if (name === undefined) throw damaged('a compression', `number ${ordinal}`)
   if (name !== 'NONE' && name !== 'GZ' && name !== 'LZ4') {
     throw unsupported(path, `has the compression ${name}: compact it with NONE, GZ or LZ4`)

@@ -126,8 +126,9 @@ void t.test('pieces of files in the place of others are found', async (t) => {
 void t.test('the compression -1 is damage', (t) => {
   const [, sound] = hbaseFiles()[0]
   const bytes = Buffer.from(sound.subarray(-trailerBytes))
+  const damaged = (found: string): CellarError => new CellarError('ERR_CORRUPTION', found)
   const minusOne = Buffer.of(12 << 3, ...Array<number>(9).fill(0xff), 1)
-  const fields = new ProtoReader(bytes, 8, bytes.length - 4).message()
+  const fields = new ProtoReader(bytes, 8, bytes.length - 4, damaged).message()
   const parts = fields.map((field) => (field[0] === 12 ? minusOne : encodeMessage([field])))
   delimited(Buffer.concat(parts)).copy(bytes, 8)
   const found = 'number -1'
