@@ -74,11 +74,12 @@ export {
   type MetadataManagerFactory,
   type MetadataManagerFactoryClass,
 } from './hedwig/metadata-manager-factory.js'
-export type { HubRegistration, HubRegistry } from './hedwig/hub-registry.js'
 export { LeaseHubRegistry, type LeaseOptions } from './hedwig/lease-hub-registry.js'
 export type { LeaseRegistration } from './hedwig/hub-lease.js'
 export type { LeaseClock } from './kernel/lease-clock.js'
 export {
+  type HubRegistration,
+  type HubRegistry,
   TopicManager,
   type TopicManagerOptions,
   type TopicOwnership,

@@ -1,8 +1,11 @@
 /** A server that speaks as much of ZooKeeper's protocol as tests of the adapter need. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { JuteReader, JuteWriter } from '../../../src/systems/metastore/zookeeper/jute.js'
-import { OpCode } from '../../../src/systems/metastore/zookeeper/protocol.js'
+import {
+  JuteReader,
+  JuteWriter,
+  OpCode,
+} from '../../../src/systems/metastore/zookeeper/protocol.js'
 
 /** What the server knows of a node. */
 export interface FakeStat {
@@ -115,10 +118,10 @@ export class FakeZooKeeper {
   }
 
   #greet(socket: Socket, reader: JuteReader): void {
-    reader.int()
-    reader.long()
-    reader.int()
-    const asked = reader.long()
+    reader.int32()
+    reader.int64()
+    reader.int32()
+    const asked = reader.int64()
     this.asked.push(asked)
     const isOver = this.hasExpired && asked !== 0n
     if (isOver) this.#given++
@@ -130,9 +133,9 @@ export class FakeZooKeeper {
   }
 
   #respond(socket: Socket, reader: JuteReader): void {
-    const xid = reader.int()
-    const code = reader.int()
-    const path = reader.hasMore && code !== OpCode.multi ? reader.text() : ''
+    const xid = reader.int32()
+    const code = reader.int32()
+    const path = !reader.isAtEnd && code !== OpCode.multi ? reader.text() : ''
     const request = { code, path }
     if (code !== OpCode.ping) this.requests.push(request)
     const answer = this.answer(request)

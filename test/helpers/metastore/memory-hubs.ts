@@ -10,10 +10,10 @@ import {
   hubAddress,
   isSameHub,
 } from '../../../src/systems/metastore/hedwig/hub-info.js'
-import { leastLoaded } from '../../../src/systems/metastore/hedwig/hub-registry.js'
-import { checkCallable } from '../../../src/systems/metastore/kernel/arguments.js'
+import { leastLoaded } from '../../../src/systems/metastore/hedwig/hub-list.js'
 import {
   callListener,
+  checkCallable,
   warnOfListener,
 } from '../../../src/systems/metastore/kernel/listener-errors.js'
 

@@ -7,15 +7,13 @@
  * can: the empty key becomes the row 00, and a key that begins with 00 gets an additional 00
  * prefix. This keeps the order and adds nothing to other keys.
  */
+import { isText } from '../../../api/index.js'
 import { illegalOp } from '../errors.js'
 
 /** Bytes of the longest row of a table. */
 export const rowBytesMax = 32_767
 
 const escapeByte = 0
-
-/** With the flag u, a surrogate pair is one character and does not match. */
-const loneSurrogate = /\p{Surrogate}/u
 
 /**
  * Checks a key.
@@ -37,7 +35,7 @@ export function checkKey(key: unknown, what = 'the key'): asserts key is string 
 
 /** Checks that a string has a UTF-8 form; `IllegalOp`. */
 export function checkWellFormed(text: string, what: string): void {
-  if (!loneSurrogate.test(text)) return
+  if (isText(text)) return
   throw illegalOp(`${what} holds a lone surrogate, so it has no UTF-8 form`)
 }
 
@@ -55,18 +53,7 @@ export function keyOfRow(row: Buffer): string {
   return row[0] === escapeByte ? row.toString('utf8', 1) : row.toString('utf8')
 }
 
-/** Surrogates encode characters beyond U+FFFF, so they sort above all other code units. */
-function rank(codeUnit: number): number {
-  return codeUnit >= 0xd800 && codeUnit <= 0xdfff ? codeUnit + 0x10000 : codeUnit
-}
-
 /** Compares two keys as their UTF-8 bytes: negative, zero or positive. */
 export function compareKeys(a: string, b: string): number {
-  const length = Math.min(a.length, b.length)
-  for (let i = 0; i < length; i++) {
-    const left = a.charCodeAt(i)
-    const right = b.charCodeAt(i)
-    if (left !== right) return rank(left) - rank(right)
-  }
-  return a.length - b.length
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

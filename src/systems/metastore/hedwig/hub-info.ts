@@ -2,8 +2,7 @@
  * The text forms of hubs: address, incarnation and load. The older plain forms are still read:
  * `host:port[:sslPort]`, and a number of topics.
  */
-import { checkObject, readArguments, shown } from '../../../api/index.js'
-import { checkString } from '../kernel/arguments.js'
+import { checkObject, checkText, readArguments, shown } from '../../../api/index.js'
 import { invalidRecord } from '../records/message-type.js'
 import { fromText } from '../records/text-reader.js'
 import { toText } from '../records/text-form.js'
@@ -14,7 +13,7 @@ import { hubInfoDataType, hubLoadDataType, type HubInfoData, type HubLoadData } 
  * belong to the same hub if their full forms are equal. `ERR_INVALID_ARGUMENT` for other text.
  */
 export function hubAddress(text: string): string {
-  checkString(text, 'the address of a hub')
+  checkText(text, 'the address of a hub')
   const match = /^([^\s:]+):([0-9]{1,5})(?::(-1|[0-9]{1,5}))?$/.exec(text)
   if (match === null) throw invalidRecord(`${JSON.stringify(text)} is not host:port[:sslPort]`)
   const [, host, port, sslPort = '-1'] = match
@@ -42,7 +41,7 @@ export function isSameHub(a: HubInfoData, b: HubInfoData): boolean {
 
 /** Decodes the stored text of a hub. `ERR_INVALID_ARGUMENT` for damaged text. */
 export function parseHubInfo(text: string): HubInfoData {
-  checkString(text, 'a stored hub')
+  checkText(text, 'a stored hub')
   if (!text.startsWith('hostname')) return { hostname: hubAddress(text), czxid: 0n }
   const info = fromText(hubInfoDataType, text)
   return { ...info, hostname: hubAddress(info.hostname) }
@@ -56,7 +55,7 @@ export function formatHubInfo(info: HubInfoData): string {
 
 /** Decodes the stored text of a load. `ERR_INVALID_ARGUMENT` for damaged text. */
 export function parseHubLoad(text: string): HubLoadData {
-  checkString(text, 'a stored load')
+  checkText(text, 'a stored load')
   if (text.startsWith('numTopics')) return fromText(hubLoadDataType, text)
   if (!/^[0-9]{1,18}$/.test(text)) throw invalidRecord(`${JSON.stringify(text)} is no hub load`)
   return { numTopics: BigInt(text) }

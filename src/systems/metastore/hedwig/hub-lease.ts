@@ -9,14 +9,18 @@
  * renewal never waits for load reports, of which only the newest is written.
  */
 import { assert, deferred, type CellarError, type Deferred } from '../../../api/index.js'
-import { checkCallable } from '../kernel/arguments.js'
+import {
+  callListener,
+  checkCallable,
+  type ListenerErrorHandler,
+} from '../kernel/listener-errors.js'
 import type { Version } from '../bookkeeper/tables/version.js'
 import { HedwigErrorCode, codeOf, failed } from '../errors.js'
 import { checkLoad, isSameHub } from './hub-info.js'
-import type { HubRegistration } from './hub-registry.js'
+import type { HubList } from './hub-list.js'
+import type { HubRegistration } from './topic-manager.js'
 import type { HubEntry, HubRows } from './hub-row.js'
 import { elapsed, Lease, type LeaseClock } from '../kernel/lease-clock.js'
-import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
 /** The registration of a hub; {@link renew} has to be called well before the lease ends. */
@@ -31,17 +35,13 @@ export interface LeaseRegistration extends HubRegistration {
   renew(): Promise<void>
 }
 
-/** The settings that a lease receives from its registry. */
+/** The parts and settings of a registry of leases. */
 export interface LeaseSettings {
   readonly rows: HubRows
+  readonly list: HubList
   readonly clock: LeaseClock
   readonly leaseMilliseconds: number
-  /** Receives the errors of listeners. */
   readonly onListenerError: ListenerErrorHandler
-  /** Called with each new load, before it is written. */
-  readonly onLoad: (load: number) => void
-  /** Called with the new end of the lease after each acknowledged renewal. */
-  readonly onRenewed: (leaseEnd: number) => void
 }
 
 /** The requests combined in one write. */
@@ -103,7 +103,7 @@ export class HubLease implements LeaseRegistration {
 
   async setLoad(topics: number): Promise<void> {
     checkLoad(topics)
-    this.#settings.onLoad(topics)
+    this.#settings.list.change(this.hub.hostname, { load: topics })
     this.#checkHeld()
     const request = this.#request()
     request.load = topics
@@ -180,7 +180,7 @@ export class HubLease implements LeaseRegistration {
     this.#entry = entry
     if (!renews) return
     this.#lease.renew(elapsedEnd, entry.leaseEnd)
-    this.#settings.onRenewed(entry.leaseEnd)
+    this.#settings.list.change(this.hub.hostname, { leaseEnd: entry.leaseEnd })
   }
 
   async #end(): Promise<void> {

@@ -3,7 +3,6 @@
  * Changes of this process are applied immediately. The caller confirms a chosen hub, so an outdated
  * copy costs an attempt or balance, but never results in a wrong owner.
  */
-import { leastLoaded } from './hub-registry.js'
 import type { HubEntry, HubRows } from './hub-row.js'
 
 /** Mutable: an election adds the assigned topic to the load. */
@@ -77,4 +76,21 @@ export class HubList {
     for (const entry of entries) this.put(entry)
     this.#asOf = asOf
   }
+}
+
+/** Chooses a hub with the lowest load. `random` returns numbers in [0, 1). */
+export function leastLoaded(
+  hubs: Iterable<{ readonly hub: HubEntry['hub']; readonly load: number }>,
+  random: () => number,
+): HubEntry['hub'] | undefined {
+  let lowest = Infinity
+  let best: HubEntry['hub'][] = []
+  for (const { hub, load } of hubs) {
+    if (load < lowest) {
+      lowest = load
+      best = []
+    }
+    if (load === lowest) best.push(hub)
+  }
+  return best[Math.floor(random() * best.length)]
 }

@@ -22,16 +22,22 @@
  * was sent during the lease may arrive after its end; therefore writes are fenced
  * (`subscription-fence.ts`).
  */
-import { callback, declareOptions, number, type OptionsOf } from '../../../api/index.js'
+import {
+  callback,
+  declareOptions,
+  number,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
 import { HedwigErrorCode, codeOf, unexpectedCondition, isLostRace } from '../errors.js'
 import type { MetaStore } from '../bookkeeper/types.js'
 import { Version } from '../bookkeeper/tables/version.js'
 import { copyOfHub, hubAddress, isSameHub } from './hub-info.js'
-import { HubLease, type LeaseRegistration } from './hub-lease.js'
+import { HubLease, type LeaseRegistration, type LeaseSettings } from './hub-lease.js'
 import { HubList } from './hub-list.js'
-import type { HubRegistry } from './hub-registry.js'
+import type { HubRegistry } from './topic-manager.js'
 import { HubRows, mayBeAlive } from './hub-row.js'
-import { elapsed, leaseClock, type LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, leaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
@@ -63,28 +69,16 @@ const deadMax = 10_000
 
 /** A registry with leases; see the file header. */
 export class LeaseHubRegistry implements HubRegistry {
-  readonly #rows: HubRows
-  readonly #clock: LeaseClock
-  readonly #leaseMilliseconds: number
-  readonly #onListenerError: ListenerErrorHandler
-  readonly #skew: number
-  readonly #random: () => number
-  readonly #list: HubList
+  readonly #settings: SettingsOf<typeof leaseOptions> & LeaseSettings
   /** Leases of this registry object, by address. */
   readonly #own = new Map<string, HubLease>()
   readonly #dead = new Set<string>()
 
   private constructor(rows: HubRows, options: LeaseOptions) {
     const settings = leaseOptions.read(options)
-    const { leaseMilliseconds } = settings
-    this.#rows = rows
-    this.#clock = settings
-    this.#onListenerError = settings.onListenerError
-    this.#leaseMilliseconds = leaseMilliseconds
-    this.#skew = settings.clockSkewMillisecondsMax
-    this.#random = settings.random
-    const age = settings.hubListMillisecondsMax ?? leaseMilliseconds / 10
-    this.#list = new HubList(rows, () => elapsed(settings), age)
+    const age = settings.hubListMillisecondsMax ?? settings.leaseMilliseconds / 10
+    const list = new HubList(rows, () => elapsed(settings), age)
+    this.#settings = { ...settings, rows, list, clock: settings }
   }
 
   /** Opens the table; `store` is initialised. `ERR_INVALID_ARGUMENT` for wrong options. */
@@ -98,29 +92,22 @@ export class LeaseHubRegistry implements HubRegistry {
    */
   async register(address: string): Promise<LeaseRegistration> {
     const hostname = validAddress(address)
+    const { rows, list, clock, leaseMilliseconds } = this.#settings
     for (;;) {
-      const row = await this.#rows.read(hostname)
+      const row = await rows.read(hostname)
       const before = row?.value ?? { hub: { czxid: 0n }, leaseEnd: 0, earlierEnd: 0 }
-      const elapsedEnd = elapsed(this.#clock) + this.#leaseMilliseconds
+      const elapsedEnd = elapsed(clock) + leaseMilliseconds
       const entry = {
         hub: { hostname, czxid: before.hub.czxid + 1n },
         load: 0,
-        leaseEnd: this.#clock.now() + this.#leaseMilliseconds,
+        leaseEnd: clock.now() + leaseMilliseconds,
         earlierEnd: Math.max(before.earlierEnd, before.leaseEnd),
       }
       try {
-        const version = await this.#rows.write(entry, row?.version ?? Version.NEW)
-        const settings = {
-          rows: this.#rows,
-          clock: this.#clock,
-          leaseMilliseconds: this.#leaseMilliseconds,
-          onListenerError: this.#onListenerError,
-          onLoad: (load: number) => this.#list.change(hostname, { load }),
-          onRenewed: (leaseEnd: number) => this.#list.change(hostname, { leaseEnd }),
-        }
-        const lease = new HubLease(settings, entry, version, elapsedEnd)
+        const version = await rows.write(entry, row?.version ?? Version.NEW)
+        const lease = new HubLease(this.#settings, entry, version, elapsedEnd)
         this.#own.set(hostname, lease)
-        this.#list.put(entry)
+        list.put(entry)
         return lease
       } catch (error) {
         if (!isLostRace((error as Error).cause)) throw error
@@ -132,7 +119,7 @@ export class LeaseHubRegistry implements HubRegistry {
     const hub = validHub(asked)
     if (this.#dead.has(nameOf(hub))) return false
     const asOf = this.#others()
-    const row = await this.#rows.read(hub.hostname)
+    const row = await this.#settings.rows.read(hub.hostname)
     return row !== undefined && mayBeAlive(row.value, hub, asOf)
   }
 
@@ -141,7 +128,7 @@ export class LeaseHubRegistry implements HubRegistry {
     if (this.#dead.has(nameOf(hub))) return true
     for (;;) {
       const asOf = this.#others()
-      const row = await this.#rows.read(hub.hostname)
+      const row = await this.#settings.rows.read(hub.hostname)
       if (row === undefined) return true
       const { value: entry, version } = row
       if (mayBeAlive(entry, hub, asOf)) return false
@@ -149,7 +136,7 @@ export class LeaseHubRegistry implements HubRegistry {
       if (hub.czxid > entry.hub.czxid) return true
       if (!isSameHub(entry.hub, hub) || entry.leaseEnd === 0) break
       try {
-        await this.#rows.write({ ...entry, leaseEnd: 0 }, version)
+        await this.#settings.rows.write({ ...entry, leaseEnd: 0 }, version)
         break
       } catch (error) {
         if (codeOf(error) !== HedwigErrorCode.badVersion) throw error
@@ -165,17 +152,18 @@ export class LeaseHubRegistry implements HubRegistry {
   }
 
   async chooseLeastLoaded(): Promise<HubInfoData | undefined> {
-    let isFresh = await this.#list.refresh()
+    const { list, clock, random } = this.#settings
+    let isFresh = await list.refresh()
     for (;;) {
-      const chosen = this.#list.take(this.#clock.now(), this.#random)
+      const chosen = list.take(clock.now(), random)
       if (chosen === undefined) {
         if (isFresh) return undefined
-        await this.#list.read()
+        await list.read()
         isFresh = true
       } else if (await this.#confirm(chosen)) {
         return chosen
       } else {
-        this.#list.remove(chosen.hostname)
+        list.remove(chosen.hostname)
       }
     }
   }
@@ -189,14 +177,14 @@ export class LeaseHubRegistry implements HubRegistry {
 
   /** The time with which ends of leases are compared: the clock minus the greatest skew. */
   #others(): number {
-    return this.#clock.now() - this.#skew
+    return this.#settings.clock.now() - this.#settings.clockSkewMillisecondsMax
   }
 
   /**
    * Closes this handle of the table. Leases remain valid until their end, but cannot be renewed.
    */
   close(): void {
-    this.#rows.close()
+    this.#settings.rows.close()
   }
 }
 

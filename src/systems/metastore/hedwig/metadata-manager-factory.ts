@@ -5,6 +5,7 @@
 import {
   checked,
   checkObject,
+  checkText,
   declareOptions,
   readArguments,
   required,
@@ -23,7 +24,6 @@ import { cleanTable } from '../bookkeeper/tables/record-table.js'
 import type { MetaStore } from '../bookkeeper/types.js'
 import { NON_FIELDS } from '../bookkeeper/value.js'
 import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
-import { checkString } from '../kernel/arguments.js'
 import {
   checkForm,
   checkPageSize,
@@ -61,7 +61,7 @@ const topicKind: RecordKind = {
 export class FactoryLayout extends LayoutRecord<ManagerMeta> {
   /** Opens the table; `store` is initialised. */
   static async open(store: MetaStore, region: string): Promise<FactoryLayout> {
-    checkString(region, 'the region')
+    checkText(region, 'the region')
     return new FactoryLayout(await openLayoutTable(store), {
       key: `METADATA/${region}`,
       encode: (layout) => encodeRecord('text', managerMetaType, layout),

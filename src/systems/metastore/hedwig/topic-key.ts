@@ -13,7 +13,7 @@
  *
  * The key of a topic's fence is the topic and U+0000, outside of the range of its subscriptions.
  */
-import { checkBytesLike } from '../../../api/index.js'
+import { checkBytesLike, isText } from '../../../api/index.js'
 import { unexpectedCondition } from '../errors.js'
 
 /** The name of a topic: text, or any bytes. A string and its UTF-8 bytes are the same topic. */
@@ -24,7 +24,6 @@ export type SubscriberId = string | Uint8Array
 
 const escape = '\u0002'
 const control = /[\u0000-\u0002]/g
-const loneSurrogate = /\p{Surrogate}/u
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The key of a topic. `UNEXPECTED_CONDITION` unless the name is bytes or has a UTF-8 form. */
@@ -96,7 +95,7 @@ function checkBytes(bytes: Uint8Array, what: string): void {
 
 function checkText(text: string, what: string): string {
   if (typeof text !== 'string') throw unexpectedCondition(`a ${what} is a string`)
-  if (loneSurrogate.test(text)) throw unexpectedCondition(`a ${what} has no UTF-8 form`)
+  if (!isText(text)) throw unexpectedCondition(`a ${what} has no UTF-8 form`)
   return text
 }
 

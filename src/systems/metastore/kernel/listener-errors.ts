@@ -3,6 +3,13 @@
  * can end the process or fail the calling operation.
  */
 import { inspect, types } from 'node:util'
+import { invalidArgument, shown } from '../../../api/index.js'
+
+/** Checks a required function. `ERR_INVALID_ARGUMENT`. */
+export function checkCallable<T>(value: T, what: string): T {
+  if (typeof value === 'function') return value
+  throw invalidArgument(`${what} is a function, not ${shown(value)}`)
+}
 
 /** Receives the errors of a callback, listener or watcher. The errors have no other effect. */
 export type ListenerErrorHandler = (error: unknown) => void

@@ -71,8 +71,3 @@ export function depthOf(path: string): number {
   for (let i = 0; i < path.length; i++) if (path.charCodeAt(i) === 0x2f) depth++
   return depth
 }
-
-/** Sorts names by their UTF-16 code units, in place. */
-export function sortNames(names: string[]): string[] {
-  return names.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
-}

@@ -210,7 +210,7 @@ async function openZooKeeper(address: string, settings: StoreSettings): Promise<
     ...settings,
     addresses,
     root: root === '/' ? '' : root,
-    sessionTimeoutMilliseconds: Math.min(settings.sessionTimeoutMilliseconds, zkTimeoutMax),
+    timeoutMilliseconds: Math.min(settings.sessionTimeoutMilliseconds, zkTimeoutMax),
   })
 }
 

@@ -15,8 +15,7 @@ import { assert } from '../../../api/index.js'
 import { after } from '../kernel/backoff.js'
 import { metadataError } from '../metadata/errors.js'
 import { elapsed, later, laterWhileRunning, type LeaseClock } from '../kernel/lease-clock.js'
-import { JuteReader, JuteWriter } from './jute.js'
-import { nextXid, OpCode, ZkError } from './protocol.js'
+import { JuteReader, JuteWriter, nextXid, OpCode, ZkError } from './protocol.js'
 
 /** A server. */
 export interface ZkAddress {
@@ -248,9 +247,9 @@ export class ZkClient {
   }
 
   #handshake(reader: JuteReader): void {
-    reader.int()
-    const timeout = reader.int()
-    const sessionId = reader.long()
+    reader.int32()
+    const timeout = reader.int32()
+    const sessionId = reader.int64()
     const password = reader.buffer()
     if (timeout <= 0 || sessionId === 0n) {
       // The session has expired; the next connection creates a new one.
@@ -272,14 +271,14 @@ export class ZkClient {
   }
 
   #answer(reader: JuteReader): void {
-    const xid = reader.int()
-    const zxid = reader.long()
-    const error = reader.int()
+    const xid = reader.int32()
+    const zxid = reader.int64()
+    const error = reader.int32()
     if (zxid > this.#lastZxid) this.#lastZxid = zxid
     if (xid === pingXid) return
     if (xid === eventXid) {
-      const type = reader.int()
-      reader.int()
+      const type = reader.int32()
+      reader.int32()
       this.#listener.onEvent(type, reader.text())
       return
     }

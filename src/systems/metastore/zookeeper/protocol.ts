@@ -1,5 +1,67 @@
-/** Requests and answers of ZooKeeper 3.6 and later that the adapter uses. */
-import type { JuteReader, JuteWriter } from './jute.js'
+/** Requests and answers of ZooKeeper 3.6 and later that the adapter uses, and their bytes. */
+import { ByteReader } from '../../bytes/byte-reader.js'
+import { ByteWriter } from '../../bytes/byte-writer.js'
+
+/** Writes a message of Jute, ZooKeeper's serialization, after its length. */
+export class JuteWriter {
+  readonly #writer = new ByteWriter()
+
+  constructor() {
+    this.#writer.int32(0)
+  }
+
+  int(value: number): this {
+    this.#writer.int32(value)
+    return this
+  }
+
+  long(value: bigint): this {
+    this.#writer.int64(value)
+    return this
+  }
+
+  bool(value: boolean): this {
+    this.#writer.byte(value ? 1 : 0)
+    return this
+  }
+
+  buffer(value: Uint8Array): this {
+    this.#writer.int32(value.length)
+    this.#writer.raw(value)
+    return this
+  }
+
+  text(value: string): this {
+    return this.buffer(Buffer.from(value))
+  }
+
+  /** The message with its length prefix. */
+  frame(): Buffer {
+    const bytes = this.#writer.finish()
+    bytes.writeInt32BE(bytes.length - 4, 0)
+    return bytes
+  }
+}
+
+/** Reads a message of Jute. Fails after the end of the message. */
+export class JuteReader extends ByteReader {
+  constructor(bytes: Buffer) {
+    super(bytes, 'a message of ZooKeeper')
+  }
+
+  bool(): boolean {
+    return this.byte() !== 0
+  }
+
+  /** A view of the bytes. A length of -1 (null) is read as empty. */
+  buffer(): Buffer {
+    return this.raw(Math.max(0, this.int32()))
+  }
+
+  override text(): string {
+    return this.buffer().toString()
+  }
+}
 
 /** Codes of operations. */
 export const OpCode = {
@@ -122,27 +184,27 @@ export function writeMulti(writer: JuteWriter, operations: readonly ZkOperation[
 export function readMulti(reader: JuteReader): ZkOutcome[] {
   const outcomes: ZkOutcome[] = []
   for (;;) {
-    const code = reader.int()
+    const code = reader.int32()
     const isEnd = reader.bool()
-    reader.int()
+    reader.int32()
     if (isEnd) return outcomes
-    if (code === OpCode.error) outcomes.push({ error: reader.int() })
+    if (code === OpCode.error) outcomes.push({ error: reader.int32() })
     else outcomes.push(readOutcome(reader, code))
   }
 }
 
 /** Reads a stat. */
 export function readStat(reader: JuteReader): NodeStat {
-  const czxid = Number(reader.long())
-  const mzxid = Number(reader.long())
-  const ctime = Number(reader.long())
-  const mtime = Number(reader.long())
-  const version = reader.int()
-  reader.int()
-  reader.int()
-  const owner = reader.long()
-  reader.int()
-  const children = reader.int()
-  reader.long()
+  const czxid = Number(reader.int64())
+  const mzxid = Number(reader.int64())
+  const ctime = Number(reader.int64())
+  const mtime = Number(reader.int64())
+  const version = reader.int32()
+  reader.int32()
+  reader.int32()
+  const owner = reader.int64()
+  reader.int32()
+  const children = reader.int32()
+  reader.int64()
   return { czxid, mzxid, ctime, mtime, version, owner, children }
 }

@@ -3,7 +3,7 @@
  * table `layout` has one row for each layout, with the field `layout`. BookKeeper and Hedwig store
  * these records in ZooKeeper (`LayoutManager`, `FactoryLayout`).
  */
-import { checkCallable } from '../../kernel/arguments.js'
+import { checkCallable } from '../../kernel/listener-errors.js'
 import { checkStore } from '../arguments.js'
 import { isLostRace, isAbsent } from '../../errors.js'
 import type { MetaStore, MetastoreTable } from '../types.js'

@@ -16,8 +16,11 @@ import {
   type CellarError,
   type OptionsOf,
 } from '../../../../api/index.js'
-import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import { checkCallable } from '../../kernel/arguments.js'
+import {
+  checkCallable,
+  type ListenerErrorHandler,
+  warnOfListener,
+} from '../../kernel/listener-errors.js'
 import { checkStore } from '../arguments.js'
 import { cleanTable } from '../tables/record-table.js'
 import {

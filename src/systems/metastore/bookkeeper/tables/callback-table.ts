@@ -9,8 +9,7 @@
  */
 import { checkMethods } from '../../../../api/index.js'
 import { ReturnCode, returnCodeOf, illegalOp } from '../../errors.js'
-import { checkCallable } from '../../kernel/arguments.js'
-import { callListener } from '../../kernel/listener-errors.js'
+import { callListener, checkCallable } from '../../kernel/listener-errors.js'
 import { kindOf } from '../arguments.js'
 import type {
   KeyRange,

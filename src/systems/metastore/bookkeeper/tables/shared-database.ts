@@ -5,6 +5,7 @@
  * store objects with the same function the first one opens the database and the last one closes it.
  */
 import type { Database } from '../../../../api/index.js'
+import { openTable } from '../../../../comfort/tables.js'
 import { SharedDatabases } from '../../kernel/shared-databases.js'
 import { rowFamilies } from './row-format.js'
 import { RowCommits } from './row-commits.js'
@@ -44,7 +45,7 @@ export class SharedDatabase {
   }
 
   static async #open(database: MetastoreDatabase): Promise<SharedDatabase> {
-    const control = await openTable(database, controlTable, 'FSYNC_WAL')
+    const control = await openRows(database, controlTable)
     return new SharedDatabase(database, await RowCommits.open(database, control))
   }
 
@@ -52,7 +53,7 @@ export class SharedDatabase {
   async table(name: string, durability: MetastoreDurability | undefined): Promise<TableRows> {
     let opened = this.#tables.get(name)
     if (opened === undefined) {
-      opened = openTable(this.#database, tablePrefix + name, durability).then(
+      opened = openRows(this.#database, tablePrefix + name, durability).then(
         (table) => new TableRows(name, table),
       )
       this.#tables.set(name, opened)
@@ -67,13 +68,12 @@ export class SharedDatabase {
   }
 }
 
-async function openTable(
+async function openRows(
   database: MetastoreDatabase,
   name: string,
   durability: MetastoreDurability = 'FSYNC_WAL',
 ): Promise<ViewedTable> {
-  if (await database.admin.tableExists(name)) return database.table(name)
-  return database.createTable(name, { families: rowFamilies, durability })
+  return openTable(database, name, { families: rowFamilies, durability })
 }
 
 const openByFunction = new SharedDatabases<OpenMetastoreDatabase, MetastoreDatabase>(

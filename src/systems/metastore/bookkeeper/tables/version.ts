@@ -23,30 +23,25 @@ export interface Version {
   toString(): string
 }
 
-class NewVersion implements Version {
+class NamedVersion implements Version {
+  readonly #name: string
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
   compare(other: Version): Occurred {
     checkKind(other)
-    return other === this ? 'CONCURRENTLY' : 'BEFORE'
+    return this === anyVersion || this === other ? 'CONCURRENTLY' : 'BEFORE'
   }
 
   toString(): string {
-    return 'NEW'
+    return this.#name
   }
 }
 
-class AnyVersion implements Version {
-  compare(other: Version): Occurred {
-    checkKind(other)
-    return 'CONCURRENTLY'
-  }
-
-  toString(): string {
-    return 'ANY'
-  }
-}
-
-const newVersion: Version = Object.freeze(new NewVersion())
-const anyVersion: Version = Object.freeze(new AnyVersion())
+const newVersion: Version = Object.freeze(new NamedVersion('NEW'))
+const anyVersion: Version = Object.freeze(new NamedVersion('ANY'))
 
 /** The two versions without a number. */
 export const Version: {

@@ -1,6 +1,6 @@
 /** A handle over another handle. Forwards its events to own listeners and caches. */
 import type { BytesLike } from '../../../../api/index.js'
-import { checkCallable } from '../../kernel/arguments.js'
+import { checkCallable } from '../../kernel/listener-errors.js'
 import { StoreHandle } from '../store-handle.js'
 import type {
   BatchOperation,

@@ -7,7 +7,7 @@
  */
 import { assert, CellarError, lowerBound, Waiters, type Table } from '../../../../api/index.js'
 import { MetadataErrorCode } from '../../metadata/errors.js'
-import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
+import { damagedFeed, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
 import { uint64 } from '../../kernel/numbers.js'
 import { feedPlace, plainColumn } from './rows.js'
@@ -116,7 +116,9 @@ export class ChangeLog {
   #recentCommits(sequence: number): FeedCommit[] {
     const recent = this.#recent
     const after = lowerBound(1, recent.length, (at) => recent[at].first <= sequence)
-    return decodeRows(recent[after - 1].rows)
+    const decoder = new FeedDecoder()
+    for (const bytes of recent[after - 1].rows) decoder.add(bytes)
+    return decoder.commits
   }
 
   /** A page of the table, from the row that contains a sequence. */

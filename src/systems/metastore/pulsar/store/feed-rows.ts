@@ -31,13 +31,6 @@ export const eventHeaderBytes = 5
 export const goesOnFlag = 0x8000_0000
 
 /** Decodes rows in order. `ERR_METADATA_STORE_FAILURE` for damaged rows. */
-export function decodeRows(rows: readonly Buffer[]): FeedCommit[] {
-  const decoder = new FeedDecoder()
-  for (const bytes of rows) decoder.add(bytes)
-  return decoder.commits
-}
-
-/** Decodes rows incrementally. */
 export class FeedDecoder {
   /** The commits that are complete. */
   readonly commits: FeedCommit[] = []

@@ -7,13 +7,13 @@ import {
   type Table,
 } from '../../../../api/index.js'
 import { eachRow, openTable } from '../../../../comfort/tables.js'
-import { childOf, parentOf, sortNames } from '../../metadata/paths.js'
-import { NodeCache } from './node-cache.js'
-import { countersOf } from './planner.js'
+import { childOf, parentOf } from '../../metadata/paths.js'
 import {
+  absentNode,
   childRange,
   childRows,
   childrenColumn,
+  countersOf,
   descendantRows,
   indexedName,
   indexRange,
@@ -31,8 +31,9 @@ import {
   type RowRange,
   type TableName,
 } from './rows.js'
+import { Generations } from '../../kernel/generations.js'
 import { uint64 } from '../../kernel/numbers.js'
-import type { PlacedRecord, StoredRecord } from './record-format.js'
+import { decodeRecord, type PlacedRecord, type StoredRecord } from './record-format.js'
 import type { IndexScan } from '../../metadata/types.js'
 import type { WorkingState } from './working-state.js'
 
@@ -83,6 +84,46 @@ export async function openTables(
   return tables as Tables
 }
 
+/**
+ * The recently used nodes of the writer. A write needs its node, and the parent of a new node; most
+ * writes find both in this cache and read nothing.
+ *
+ * Invariant: a cached node equals the node in the tables. The store has one writer, which adds the
+ * changes of a commit when the commit is durable, and clears the cache after a failure.
+ */
+export class NodeCache {
+  readonly #nodes = new Generations<Node>(8 * 1024 * 1024)
+
+  /** The cached node; undefined if it has to be read from the table. */
+  get(path: string): Node | undefined {
+    return this.#nodes.get(path, bytesOf)
+  }
+
+  set(path: string, node: Node): void {
+    const kept = isAbsent(node) ? absentNode : withOwnCell(node)
+    this.#nodes.set(path, kept, bytesOf(kept))
+  }
+
+  clear(): void {
+    this.#nodes.clear()
+  }
+}
+
+/** Approximate size of a node. */
+function bytesOf({ record }: Node): number {
+  return 200 + (record?.cell.length ?? 0)
+}
+
+/** Copies a cell that is a view of a larger buffer, which the cache must not keep alive. */
+function withOwnCell(node: Node): Node {
+  const { record, children } = node
+  if (record === undefined) return node
+  const { cell } = record
+  const isOwn = cell.buffer.byteLength <= Math.max(Buffer.poolSize, 2 * cell.length)
+  return isOwn ? node : { record: decodeRecord(Buffer.from(cell)), children }
+}
+
+/** The reads; see the file header. */
 export class NodeTable {
   /** Recently used nodes, for writes. */
   readonly cache = new NodeCache()
@@ -109,7 +150,7 @@ export class NodeTable {
       names.push(row!.toString('utf8', prefix.length))
       return true
     })
-    return sortNames(names)
+    return names.sort()
   }
 
   async #hasChildren(path: string, { snapshot }: View): Promise<boolean> {
@@ -236,7 +277,7 @@ export class NodeTable {
     if (rows.length === 0) return
     const results = await this.#tables.control.getList(rows.map((row) => ({ row })))
     for (let i = 0; i < rows.length; i++) {
-      state.loadCounter(rows[i], countersOf(results[i].value(plainColumn)))
+      state.loadCounter(rows[i], results[i].value(plainColumn))
     }
   }
 

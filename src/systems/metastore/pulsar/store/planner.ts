@@ -5,14 +5,18 @@
  * leaves no change.
  */
 import { assert } from '../../../../api/index.js'
-import { corrupt } from '../../../bytes/byte-reader.js'
+import {
+  entryChanges,
+  writeBytes,
+  type EntryChanges,
+  type EntryForm,
+} from '../../../../comfort/indexes/entries.js'
 import type { Lease } from '../../kernel/lease-clock.js'
 import { metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
-import { checkPath, parentOf } from '../../metadata/paths.js'
+import { checkPath, nameOf, parentOf } from '../../metadata/paths.js'
 import { noIndexes, recordWith, type PlacedRecord, type StoredRecord } from './record-format.js'
-import { indexChanges } from './index-entries.js'
-import { absentNode, counterRow, isAbsent, ownedRow } from './rows.js'
+import { absentNode, counterRow, indexKey, isAbsent, ownedRow, rowBytesMax } from './rows.js'
 import type { Expected, PutOptions, Stat } from '../../metadata/types.js'
 import { emptyValue, type WorkingState } from './working-state.js'
 
@@ -46,7 +50,6 @@ export interface OwningSession {
 
 const sequentialDigits = 10
 const deltaDigits = 20
-const noNumbers: readonly bigint[] = []
 const uint64End = 2n ** 53n
 
 /** Plans the commits of one group in order. For each commit: `begin`, its steps, then `finish`. */
@@ -231,17 +234,6 @@ export function sequencePath(prefix: string, numbers: readonly bigint[]): string
   return `${prefix}-${digits.join('-')}`
 }
 
-/** Decodes the numbers of a stored counter. `ERR_CORRUPTION`. */
-export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
-  if (bytes === undefined) return noNumbers
-  if (bytes.length % 8 !== 0) {
-    throw corrupt(`the numbers of a sequence are damaged: 0x${bytes.toString('hex')}`)
-  }
-  const numbers: bigint[] = []
-  for (let at = 0; at < bytes.length; at += 8) numbers.push(bytes.readBigUInt64BE(at))
-  return numbers
-}
-
 /** Whether a record is ephemeral. An ephemeral record must not have children. */
 function isEphemeral(record: StoredRecord | undefined): boolean {
   return record !== undefined && record.session !== 0
@@ -277,4 +269,52 @@ export function checkExpectation(
   if (found === wanted) return
   const what = isCreation ? 'creation' : 'sequence'
   throw metadataError('badVersion', `${path}: ${what} ${found}, expected ${wanted}`)
+}
+
+/** The beginning of an entry, and the index for messages. */
+interface IndexKey {
+  readonly index: string
+  readonly bytes: Buffer
+}
+
+/**
+ * What a write of the record at a path does to its entries; `before` and `after` are alternating
+ * names and keys. `ERR_METADATA_INVALID_ARGUMENT` for an entry that is too long.
+ */
+function indexChanges(
+  path: string,
+  before: readonly string[],
+  after: readonly string[],
+): EntryChanges {
+  return entryChanges(formOf(path), Buffer.from(nameOf(path)), before, after)
+}
+
+function formOf(path: string): EntryForm<readonly string[]> {
+  const parent = parentOf(path) ?? ''
+  const tooLong = (what: string): Error => {
+    const limit = `${rowBytesMax} bytes with the path`
+    return metadataError('invalidArgument', `${what} of ${path} is longer than ${limit}`)
+  }
+  return {
+    parts: [
+      {
+        values: (indexes) => {
+          const keys: IndexKey[] = []
+          for (let i = 0; i < indexes.length; i += 2) {
+            keys.push({ index: indexes[i], bytes: indexKey(indexes[i], indexes[i + 1], parent) })
+          }
+          return keys
+        },
+        write(target, offset, value) {
+          const { index, bytes } = value as IndexKey
+          const end = writeBytes(target, offset, bytes)
+          if (end + Buffer.byteLength(nameOf(path)) <= rowBytesMax) return end
+          throw tooLong(`the index ${index}`)
+        },
+      },
+    ],
+    unique: false,
+    valueOf: () => emptyValue,
+    tooLong: () => tooLong('an index'),
+  }
 }

@@ -192,3 +192,14 @@ export function indexedName(row: Buffer): string {
 export function counterRow(kind: 'sequential' | 'deltas', prefix: string): string {
   return `${kind}${prefix}`
 }
+
+/** Decodes the numbers of a stored counter. `ERR_CORRUPTION`. */
+export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
+  if (bytes === undefined) return []
+  if (bytes.length % 8 !== 0) {
+    throw corrupt(`the numbers of a sequence are damaged: 0x${bytes.toString('hex')}`)
+  }
+  const numbers: bigint[] = []
+  for (let at = 0; at < bytes.length; at += 8) numbers.push(bytes.readBigUInt64BE(at))
+  return numbers
+}

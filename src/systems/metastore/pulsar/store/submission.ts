@@ -1,8 +1,15 @@
-/** Submissions: the pending writes of callers, from the call until the commit is durable. */
+/**
+ * Calls as steps of a commit, and submissions: the pending writes of callers, from the call until
+ * the commit is durable.
+ */
+import type { BytesLike } from '../../../../api/index.js'
 import { Call } from '../../kernel/group-commit.js'
+import { checkBytes } from '../../metadata/arguments.js'
+import { noPutOptions } from '../../metadata/options.js'
+import type { BatchOperation, GetResult } from '../../metadata/types.js'
 import type { Removal } from './node-table.js'
 import type { OwningSession, Step } from './planner.js'
-import type { PlacedRecord } from './record-format.js'
+import { cellOfValue, type PlacedRecord } from './record-format.js'
 import type { WorkingState } from './working-state.js'
 
 /** The records written by the steps of a commit, by position. */
@@ -52,4 +59,30 @@ function bytesOf(steps: readonly Step[]): number {
     if (step.kind === 'put') bytes += step.cell.length
   }
   return bytes
+}
+
+/** Copies a value into a cell. */
+export function cellOf(value: BytesLike): Buffer {
+  checkBytes(value)
+  return cellOfValue(value)
+}
+
+/** The step of an operation of a batch, which is checked. */
+export function stepOf(operation: BatchOperation): Step {
+  if ('check' in operation) {
+    return { kind: 'check', path: operation.check, expected: operation.expected }
+  }
+  if ('delete' in operation) {
+    return { kind: 'delete', path: operation.delete, expected: operation.expected }
+  }
+  const { put, value, expected, ephemeral, secondaryIndexes } = operation
+  const options = { ephemeral, secondaryIndexes }
+  return { kind: 'put', path: put, cell: cellOfValue(value), expected, options }
+}
+
+/** The step that writes a record of another store with its version and times. */
+export function importOf({ value, stat }: GetResult): Step {
+  const { path } = stat
+  const cell = cellOf(value)
+  return { kind: 'put', path, cell, expected: undefined, options: noPutOptions, imported: stat }
 }

@@ -7,6 +7,7 @@ import { metadataError } from '../../metadata/errors.js'
 import { uint64 } from '../../kernel/numbers.js'
 import {
   childrenColumn,
+  countersOf,
   depthBytes,
   nodeRow,
   plainColumn,
@@ -59,7 +60,6 @@ function working<V>(stored: V): Working<V> {
 /** The changes of one group; see the file header. */
 export class WorkingState {
   readonly #nodes = new Map<string, Working<Node>>()
-  readonly #counters = new Map<string, Working<readonly bigint[]>>()
   readonly #entries = new Map<string, Working<Entry | undefined>>()
   readonly #tables: Readonly<Record<TableName, Table>>
   readonly #cellBytesMax: number
@@ -78,7 +78,7 @@ export class WorkingState {
   }
 
   hasCounter(row: string): boolean {
-    return this.#counters.has(row)
+    return this.#entries.has(keyOf('control', row))
   }
 
   /** Adds a node as stored in the table. */
@@ -86,8 +86,8 @@ export class WorkingState {
     if (!this.#nodes.has(path)) this.#nodes.set(path, working(node))
   }
 
-  loadCounter(row: string, numbers: readonly bigint[]): void {
-    if (!this.#counters.has(row)) this.#counters.set(row, working(numbers))
+  loadCounter(row: string, value: Buffer | undefined): void {
+    this.#entries.set(keyOf('control', row), working({ table: 'control', row, value }))
   }
 
   /** The node after all planned commits. Throws {@link NotLoaded}. */
@@ -111,14 +111,13 @@ export class WorkingState {
 
   /** The numbers of a counter; empty for a new counter. Throws {@link NotLoaded}. */
   counter(row: string): readonly bigint[] {
-    const numbers = this.#counters.get(row)
+    const entry = this.#entries.get(keyOf('control', row))
     // oxlint-disable-next-line typescript/only-throw-error
-    if (numbers === undefined) throw new NotLoaded([], [row])
-    return numbers.now
+    if (entry === undefined) throw new NotLoaded([], [row])
+    return countersOf(entry.now?.value)
   }
 
   setCounter(row: string, numbers: readonly bigint[]): void {
-    this.#set(this.#counters.get(row)!, numbers)
     const value = Buffer.concat(numbers.map((number) => uint64(Number(number))))
     this.setEntry({ table: 'control', row, value })
   }
@@ -130,7 +129,7 @@ export class WorkingState {
   setEntry(entry: Entry): void {
     const { table, row, value } = entry
     if (value !== undefined) this.#checkCell(row, 0, plainColumn, value)
-    const key = `${table} ${typeof row === 'string' ? row : row.toString('latin1')}`
+    const key = keyOf(table, row)
     let before = this.#entries.get(key)
     if (before === undefined)
       this.#entries.set(key, (before = working<Entry | undefined>(undefined)))
@@ -196,8 +195,8 @@ export class WorkingState {
         mutations.push({ table: nodes, row: nodeRow(path), mutations: changes })
       }
     }
-    for (const { now } of this.#entries.values()) {
-      if (now === undefined) continue
+    for (const { stored, now } of this.#entries.values()) {
+      if (now === undefined || now === stored) continue
       const { table, row, value } = now
       const changes =
         value === undefined
@@ -209,6 +208,10 @@ export class WorkingState {
     }
     return mutations
   }
+}
+
+function keyOf(table: TableName, row: Buffer | string): string {
+  return `${table} ${typeof row === 'string' ? row : row.toString('latin1')}`
 }
 
 const noMutations: readonly Mutation[] = []

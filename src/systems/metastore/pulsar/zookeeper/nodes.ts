@@ -9,9 +9,11 @@ import { metadataError } from '../../metadata/errors.js'
 import { parentOf } from '../../metadata/paths.js'
 import type { Expected, GetResult, Stat } from '../../metadata/types.js'
 import type { ZkClient } from '../../zookeeper/client.js'
-import type { JuteReader, JuteWriter } from '../../zookeeper/jute.js'
 import {
   CreateFlag,
+  type JuteReader,
+  type JuteWriter,
+  type NodeStat,
   OpCode,
   readMulti,
   readOutcome,
@@ -19,7 +21,6 @@ import {
   writeMulti,
   writeOperation,
   ZkError,
-  type NodeStat,
   type ZkOperation,
   type ZkOutcome,
 } from '../../zookeeper/protocol.js'
@@ -130,7 +131,7 @@ export class ZkNodes {
   async children(path: string): Promise<string[]> {
     const reader = await this.#ask(OpCode.getChildren, path)
     if (reader === undefined) return []
-    return Array.from({ length: Math.max(0, reader.int()) }, () => reader.text())
+    return Array.from({ length: Math.max(0, reader.int32()) }, () => reader.text())
   }
 
   async sync(path: string): Promise<void> {
@@ -167,7 +168,7 @@ export class ZkNodes {
     const write = (writer: JuteWriter): void => writeMulti(writer, full)
     const answer = await this.#client.request(OpCode.multi, write, session)
     const { error, reader, zxid } = answer
-    if (error !== 0 && !reader.hasMore) throw errorOf(error, operations[0].path)
+    if (error !== 0 && reader.isAtEnd) throw errorOf(error, operations[0].path)
     return { outcomes: readMulti(reader), zxid: Number(zxid) }
   }
 

@@ -12,7 +12,7 @@ import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkExpected, checkValue } from '../../metadata/arguments.js'
 import { checkBatch, checkPutOptions } from '../../metadata/options.js'
 import { asMetadataError, hasCode, metadataError } from '../../metadata/errors.js'
-import { childOf, checkPath, nameOf, parentOf, sortNames } from '../../metadata/paths.js'
+import { childOf, checkPath, nameOf, parentOf } from '../../metadata/paths.js'
 import { sequencePath } from '../store/planner.js'
 import { StoreHandle } from '../store-handle.js'
 import type {
@@ -29,21 +29,16 @@ import type {
   ReadOptions,
   Stat,
 } from '../../metadata/types.js'
-import { ZkClient, type ZkAddress } from '../../zookeeper/client.js'
+import { ZkClient, type ZkClientSettings } from '../../zookeeper/client.js'
 import { errorOf, ZkNodes } from './nodes.js'
 import { OpCode } from '../../zookeeper/protocol.js'
 import { pathOf, runBatch } from './zk-batch.js'
 import { counterSuffix, serverNode, ZkWrites } from './zk-writes.js'
 
 /** The parts of a handle. */
-export interface ZkStoreParts {
-  readonly addresses: readonly ZkAddress[]
+export interface ZkStoreParts extends ZkClientSettings {
   /** Prefix of all paths; empty = none. */
   readonly root: string
-  readonly sessionTimeoutMilliseconds: number
-  /** Most bytes of a request. */
-  readonly requestBytesMax: number
-  readonly clock: LeaseClock
   readonly onListenerError: ListenerErrorHandler
 }
 
@@ -101,10 +96,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     super(parts.onListenerError)
     this.#clock = parts.clock
     this.#root = parts.root
-    const { addresses, sessionTimeoutMilliseconds, requestBytesMax, clock } = parts
-    const timeoutMilliseconds = sessionTimeoutMilliseconds
-    const settings = { addresses, timeoutMilliseconds, requestBytesMax, clock }
-    this.#client = new ZkClient(settings, {
+    this.#client = new ZkClient(parts, {
       onConnected: (isNew) => void this.#connected(isNew),
       onDisconnected: () => this.#disconnected(),
       onSessionLost: () => this.#sessionLost(),
@@ -121,7 +113,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     const connected = new Promise<void>((resolve, reject) => {
       store.#first = { resolve, reject }
       const wait = laterForCaller.bind(undefined, systemClock)
-      stop = laterWhileRunning(wait, parts.sessionTimeoutMilliseconds, () =>
+      stop = laterWhileRunning(wait, parts.timeoutMilliseconds, () =>
         reject(metadataError('connectionLost', 'no ZooKeeper answers')),
       )
     })
@@ -157,7 +149,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     const names = await this.#nodes.children(path)
     const isHidden = (name: string): boolean =>
       name.endsWith(counterSuffix) || (this.#nodes.full(path) === '/' && name === serverNode)
-    return sortNames(names.filter((name) => !isHidden(name)))
+    return names.filter((name) => !isHidden(name)).sort()
   }
 
   override async exists(path: string, options?: ReadOptions): Promise<boolean> {

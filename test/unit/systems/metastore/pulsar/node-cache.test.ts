@@ -1,6 +1,6 @@
 /** The nodes that the writer keeps: what they are, and how many. */
 import t from 'tap'
-import { NodeCache } from '../../../../../src/systems/metastore/pulsar/store/node-cache.js'
+import { NodeCache } from '../../../../../src/systems/metastore/pulsar/store/node-table.js'
 import {
   cellOfValue,
   decodeRecord,

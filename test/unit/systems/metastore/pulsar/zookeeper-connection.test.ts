@@ -8,8 +8,11 @@ import {
   openMetadataStore,
   type CachingStore,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
-import { JuteWriter } from '../../../../../src/systems/metastore/zookeeper/jute.js'
-import { nextXid, OpCode } from '../../../../../src/systems/metastore/zookeeper/protocol.js'
+import {
+  JuteWriter,
+  nextXid,
+  OpCode,
+} from '../../../../../src/systems/metastore/zookeeper/protocol.js'
 import { FakeZooKeeper } from '../../../../helpers/metastore/fake-zookeeper.js'
 import { eventually, outcome, pause, turns } from '../../../../suites/kit.js'
 import { joined } from '../../../../suites/metadata/case.js'
