@@ -6,20 +6,23 @@
  * attempt. A handle has one participant for each path, because its session owns the record.
  */
 import {
+  assert,
   declareOptions,
+  deferred,
   implementation,
   number,
+  Waiters,
+  type Deferred,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
 import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
-import type { LeaseClock } from '../kernel/lease-clock.js'
+import { later, type LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
 import { checkCachingStore, checkFunction, checkSerde, readOptions } from '../metadata/arguments.js'
 import { hasCode, metadataError } from '../metadata/errors.js'
 import { decoded } from '../metadata/record-access.js'
 import type { MetadataSerde } from '../metadata/serde.js'
-import { ElectionRound, type ElectionOutcome, type LeaderElectionState } from './election-round.js'
 import { forEachHandle, isGone, isInDoubt, isRace, OwnRecord, withdraw } from './own-record.js'
 import type { CachingStore } from '../metadata/types.js'
 
@@ -34,6 +37,9 @@ const electionOptions = declareOptions('a leader election', {
 
 /** Settings of an election. */
 export interface LeaderElectionOptions extends OptionsOf<typeof electionOptions> {}
+
+/** The state of a participant. */
+export type LeaderElectionState = 'NoLeader' | 'Leading' | 'Following'
 
 /** Receives each new state of a participant. Its errors go to the store's `onListenerError`. */
 export type LeaderElectionListener = (state: LeaderElectionState) => unknown
@@ -73,8 +79,15 @@ export class LeaderElection<T> {
   #isClosed = false
   #isDisposed = false
   #closing: Promise<void> | undefined = undefined
-  /** The election in progress. */
-  #round: ElectionRound | undefined = undefined
+  #isElecting = false
+  /** Whether another attempt must follow, because of a change since the last one began. */
+  #mustGoOn = false
+  /** Ends the wait between two attempts. */
+  #endPause: () => void = () => undefined
+  /** The calls that wait for the outcome of the election in progress. */
+  readonly #calls: Deferred<LeaderElectionState>[] = []
+  /** Reads and closes that wait for the end of the election in progress. */
+  readonly #waiting = new Waiters()
 
   /**
    * Made by `CoordinationService.getLeaderElection`. The participant is passive before `elect`.
@@ -151,8 +164,11 @@ export class LeaderElection<T> {
     if (this.#isDisposed) throw metadataError('alreadyClosed', 'the election')
     this.#isClosed = false
     this.#proposal = { value, bytes }
-    if (this.#state !== 'NoLeader' && this.#round === undefined) return this.#state
-    return this.#electAgain(true)
+    if (this.#state !== 'NoLeader' && !this.#isElecting) return this.#state
+    const call = deferred<LeaderElectionState>()
+    this.#calls.push(call)
+    this.#electAgain()
+    return call.promise
   }
 
   /**
@@ -162,15 +178,14 @@ export class LeaderElection<T> {
   async getLeaderValue(): Promise<T | undefined> {
     if (this.#isClosed) return undefined
     const limit = this.#settings.readTimeoutMilliseconds
+    const late = new AbortController()
     return new Promise((resolve, reject) => {
-      const call = { isLate: false, wake: (): void => undefined }
       const stop = laterForCaller(this.#settings.clock, limit, () => {
-        call.isLate = true
-        call.wake()
+        late.abort()
         const message = `${this.path}: the election did not end in ${limit} ms`
         reject(metadataError('timeout', message))
       })
-      void this.#readLeader(call).then(resolve, reject).finally(stop)
+      void this.#readLeader(late.signal).then(resolve, reject).finally(stop)
     })
   }
 
@@ -191,7 +206,7 @@ export class LeaderElection<T> {
   async #close(): Promise<void> {
     this.#isClosed = true
     this.#proposal = undefined
-    this.#round?.goOn()
+    this.#goOn()
     await this.#settled()
     const wasLeading = this.#state === 'Leading'
     if (this.#record.isInDoubt) this.#withdraw()
@@ -231,75 +246,86 @@ export class LeaderElection<T> {
   #onChange(type: string): void {
     if (this.#proposal === undefined) return
     // During an election the event may be about the record of an earlier session.
-    if (type === 'Deleted' && this.#round === undefined) this.#state = 'NoLeader'
+    if (type === 'Deleted' && !this.#isElecting) this.#state = 'NoLeader'
     if (type === 'Deleted' || this.#state !== 'Leading') this.#electAgain()
   }
 
   /** Begins an election, or requests another attempt of the one in progress. */
-  #electAgain(isCall: true): Promise<LeaderElectionState>
-  #electAgain(): void
-  #electAgain(isCall = false): Promise<LeaderElectionState> | void {
+  #electAgain(): void {
     if (this.#proposal === undefined) return
-    const known = this.#round
-    const round = (this.#round = known ?? new ElectionRound())
-    const outcome = isCall ? round.call() : undefined
-    if (known === undefined) void this.#attempts(round)
-    else known.goOn()
-    return outcome
+    if (this.#isElecting) return this.#goOn()
+    this.#isElecting = true
+    void this.#attempts()
   }
 
-  /** Ends the election, in the turn of its last attempt: later changes begin another election. */
-  #settle(round: ElectionRound, outcome: ElectionOutcome): void {
-    this.#round = undefined
-    round.settle(outcome)
+  /** Requests another attempt without a wait. */
+  #goOn(): void {
+    this.#mustGoOn = true
+    this.#endPause()
   }
 
-  /** Resolves when no election is in progress. `onWait` receives a function that ends the wait. */
-  #settled(onWait?: (wake: () => void) => void): Promise<void> {
-    const round = this.#round
-    if (round === undefined) return Promise.resolve()
+  /** Waits before the next attempt. */
+  #pause(): Promise<void> {
+    if (this.#mustGoOn) return Promise.resolve()
+    const { clock, retryMilliseconds } = this.#settings
     return new Promise((resolve) => {
-      const unregister = round.onSettled(() => resolve())
-      onWait?.(() => {
-        unregister()
+      // Only waiting calls keep the process alive.
+      const start = this.#calls.length > 0 ? laterForCaller : later
+      const stop = start(clock, retryMilliseconds, () => this.#endPause())
+      this.#endPause = () => {
+        this.#endPause = () => undefined
+        stop()
         resolve()
-      })
+      }
     })
   }
 
+  /** Ends the election, in the turn of its last attempt: later changes begin another election. */
+  #settle(answer: (call: Deferred<LeaderElectionState>) => void): void {
+    assert(this.#isElecting, 'an election has one outcome')
+    this.#isElecting = false
+    for (const call of this.#calls.splice(0)) answer(call)
+    this.#waiting.wake()
+  }
+
+  /** Resolves when no election is in progress, or when the signal fires. */
+  async #settled(signal?: AbortSignal): Promise<void> {
+    while (this.#isElecting && signal?.aborted !== true) await this.#waiting.wait(signal)
+  }
+
   /** Attempts until one succeeds, the callers receive an error, or there is no proposal. */
-  async #attempts(round: ElectionRound): Promise<void> {
+  async #attempts(): Promise<void> {
     for (;;) {
       const proposal = this.#proposal
       if (proposal === undefined) {
-        return this.#settle(round, { error: metadataError('alreadyClosed', 'the election') })
+        const error = metadataError('alreadyClosed', 'the election')
+        return this.#settle(({ reject }) => reject(error))
       }
-      round.mustGoOn = false
-      const { callers } = round
+      this.#mustGoOn = false
+      const callers = this.#calls.length
       try {
         const state = await this.#record.confirm(() => this.#attempt(proposal))
-        if (!round.mustGoOn || this.#proposal === undefined) return this.#settle(round, { state })
+        if (!this.#mustGoOn || this.#proposal === undefined) {
+          return this.#settle(({ resolve }) => resolve(state))
+        }
       } catch (error) {
         if (isRace(error)) continue
-        if (hasCode(error, 'alreadyClosed')) return this.#settle(round, { error })
+        if (hasCode(error, 'alreadyClosed')) return this.#settle(({ reject }) => reject(error))
         const isAway = hasCode(error, 'connectionLost', 'sessionLost')
-        if (callers === 0 || isAway) {
-          await round.pause(this.#settings.clock, this.#settings.retryMilliseconds)
-        } else if (this.#proposal === proposal) {
-          // A newer proposal gets its own attempt.
-          return this.#fail(round, error)
-        }
+        // A newer proposal gets its own attempt.
+        if (callers === 0 || isAway) await this.#pause()
+        else if (this.#proposal === proposal) return this.#fail(error)
       }
     }
   }
 
   /** Rejects the calls with the error and withdraws this participant. */
-  #fail(round: ElectionRound, error: unknown): void {
+  #fail(error: unknown): void {
     const hasRecord = this.#record.token !== undefined || this.#record.isInDoubt
     this.#proposal = undefined
     this.#become('NoLeader', undefined)
     if (hasRecord) this.#withdraw()
-    this.#settle(round, { error })
+    this.#settle(({ reject }) => reject(error))
   }
 
   async #attempt({ value, bytes }: Proposal<T>): Promise<LeaderElectionState> {
@@ -310,18 +336,17 @@ export class LeaderElection<T> {
     return this.#become('Leading', value)
   }
 
-  /** `call.wake` ends a wait of the read; the read stops when `call.isLate`. */
-  async #readLeader(call: { isLate: boolean; wake: () => void }): Promise<T | undefined> {
-    while (!call.isLate) {
-      await this.#settled((wake) => (call.wake = wake))
-      if (call.isLate) break
+  /** Undefined also when the signal has fired. */
+  async #readLeader(signal: AbortSignal): Promise<T | undefined> {
+    for (;;) {
+      await this.#settled(signal)
+      if (signal.aborted) return undefined
       const found = await this.#store.get(this.path)
       if (found !== undefined) return decoded(this.#serde, found)
       if (this.#proposal === undefined) return undefined
       // The leader has just ended; as a participant, wait for the next one.
       this.#electAgain()
     }
-    return undefined
   }
 
   #become(state: LeaderElectionState, leader: T | undefined): LeaderElectionState {

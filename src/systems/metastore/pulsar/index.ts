@@ -42,8 +42,8 @@ export {
   LeaderElection,
   type LeaderElectionListener,
   type LeaderElectionOptions,
+  type LeaderElectionState,
 } from '../coordination/leader-election.js'
-export type { LeaderElectionState } from '../coordination/election-round.js'
 export { LockManager, type LockOptions } from '../coordination/lock-manager.js'
 export type { LockState, ResourceLock } from '../coordination/resource-lock.js'
 export { CoordinationService, nextCounterValue } from '../coordination/service.js'
