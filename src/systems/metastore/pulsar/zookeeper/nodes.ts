@@ -44,28 +44,22 @@ export function statOfNode(path: string, stat: NodeStat, session: bigint): Stat 
   }
 }
 
+const errors: Readonly<Record<number, (path: string) => CellarError>> = {
+  [ZkError.noNode]: (path) => metadataError('notFound', path),
+  [ZkError.badVersion]: (path) => metadataError('badVersion', `${path}: another version`),
+  [ZkError.nodeExists]: (path) => metadataError('badVersion', `${path}: the record exists already`),
+  [ZkError.notEmpty]: (path) => metadataError('notEmpty', path),
+  [ZkError.noChildrenForEphemerals]: (path) => metadataError('noChildrenForEphemerals', path),
+  [ZkError.connectionLoss]: () => metadataError('connectionLost'),
+  [ZkError.sessionExpired]: () => metadataError('sessionLost'),
+  [ZkError.badArguments]: (path) =>
+    metadataError('invalidPath', `ZooKeeper refuses the path ${path}`),
+}
+
 /** The error for an error code of ZooKeeper. */
 export function errorOf(code: number, path: string): CellarError {
-  switch (code) {
-    case ZkError.noNode:
-      return metadataError('notFound', path)
-    case ZkError.badVersion:
-      return metadataError('badVersion', `${path}: another version`)
-    case ZkError.nodeExists:
-      return metadataError('badVersion', `${path}: the record exists already`)
-    case ZkError.notEmpty:
-      return metadataError('notEmpty', path)
-    case ZkError.noChildrenForEphemerals:
-      return metadataError('noChildrenForEphemerals', path)
-    case ZkError.connectionLoss:
-      return metadataError('connectionLost')
-    case ZkError.sessionExpired:
-      return metadataError('sessionLost')
-    case ZkError.badArguments:
-      return metadataError('invalidPath', `ZooKeeper refuses the path ${path}`)
-    default:
-      return metadataError('storeFailure', `${path}: error ${code} of ZooKeeper`)
-  }
+  const known = errors[code]?.(path)
+  return known ?? metadataError('storeFailure', `${path}: error ${code} of ZooKeeper`)
 }
 
 /** The greatest version: versions of ZooKeeper have 32 bits. */
