@@ -118,17 +118,7 @@ const rooms = {
   },
   'systems/repository/records': {
     order: ['reads', 'writes', 'unique'],
-    shared: [
-      'conditions',
-      'field-values',
-      'hooks',
-      'metadata',
-      'ordered-row',
-      'record',
-      'record-state',
-      'table-context',
-      'validation',
-    ],
+    shared: ['field-values', 'metadata', 'ordered-row', 'record', 'record-state', 'table-context'],
   },
   'systems/metastore/bookkeeper': {
     order: ['tables', 'ledgers'],
@@ -158,7 +148,6 @@ const rooms = {
       'record-id',
       'stored-cells',
       'thrown',
-      'told',
       'value-kinds',
     ],
   },

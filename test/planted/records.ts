@@ -20,7 +20,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'An event of its own is put behind a record that has changed meanwhile.',
-    file: `${records}/writes/commit.ts`,
+    file: `${records}/writes/record-writer.ts`,
     find: 'checks: [{ ...row, column: headColumn, equals: head }],',
     replace: 'checks: [],',
     tests: writes,
@@ -105,16 +105,16 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'Writes that began before a field became unique are not waited for.',
-    file: `${records}/unique/unique-claims.ts`,
+    file: `${records}/unique/unique-values.ts`,
     find: 'await context.gate.turn()',
     replace: '',
     tests: unique,
   },
   {
     name: 'A stale claim of a unique value is held to be one that counts.',
-    file: `${records}/unique/unique-rows.ts`,
-    find: 'isStale: !values.some((value) => value.row.equals(row))',
-    replace: 'isStale: values.length < 0',
+    file: `${records}/unique/unique-values.ts`,
+    find: 'const isStale = !values.some((value) => value.row.equals(row))',
+    replace: 'const isStale = values.length < 0',
     tests: unique,
   },
 ]

@@ -95,7 +95,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a text that was late is not in the document when it is there',
-    file: 'src/systems/repository/indexer/documents/late-texts.ts',
+    file: 'src/systems/repository/indexer/documents/content-extraction.ts',
     find: '      if (!signal.aborted) await again(place).catch(() => undefined)\n',
     replace: '      if (signal.aborted) await again(place).catch(() => undefined)\n',
     tests: [extraction],

@@ -2,8 +2,8 @@
 export { RepositoryManager } from './manager/repository-manager.js'
 export type { Repository, RepositoryWrite } from './manager/repository.js'
 export type { RepositoryOptions } from './manager/options.js'
-export type { HookContext, RepositoryHook } from './records/hooks.js'
-export { RepositoryErrorCode } from './errors.js'
+export type { HookContext, RepositoryHook } from './records/record.js'
+export { RepositoryError, RepositoryErrorCode } from './errors.js'
 export {
   checkName,
   lastTag,
@@ -16,7 +16,7 @@ export {
 export { RecordId, type RecordIdLike, type VariantProperties } from './record-id.js'
 export { Link, type LinkParts, type LinkRule } from './link.js'
 export type { TypeManager, TypeUpdateOptions } from './schema/type-manager.js'
-export type { FieldType, FieldTypeInput, FieldTypeUpdate, Scope } from './schema/field-type.js'
+export type { FieldType, FieldTypeInput, FieldTypeUpdate, Scope } from './schema/types.js'
 export type {
   FieldEntry,
   FieldEntryInput,
@@ -26,7 +26,7 @@ export type {
   RecordTypeUpdate,
   Supertype,
   SupertypeInput,
-} from './schema/record-type.js'
+} from './schema/types.js'
 export {
   defineRecordType,
   type DefinitionOptions,
@@ -43,7 +43,7 @@ export type { Blob } from './values/blob-value.js'
 export type { BlobStore, ByteRange } from './blobs/blob-store.js'
 export { FileBlobStore, type BlobFile, type BlobFiles } from './blobs/file-store.js'
 export { S3BlobStore, type S3Options } from './blobs/s3-store.js'
-export { TableBlobStore } from './blobs/table-store.js'
+export { TableBlobStore } from './blobs/blob-store.js'
 export type {
   Blobs,
   BlobRoute,
@@ -56,9 +56,9 @@ export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
 export type { ByteReader } from '../bytes/byte-reader.js'
 export type { ByteWriter } from '../bytes/byte-writer.js'
-export type { RecordTable, BlobContent, BlobPlace, PurgeOptions } from './tables/record-table.js'
-export type { BatchResult, BatchWrite } from './records/writes/batch.js'
-export type { TypedRecords, TypedRecord } from './tables/typed-records.js'
+export type { RecordTable, BlobContent, BlobPlace } from './tables/record-table.js'
+export type { BatchResult, BatchWrite } from './records/writes/record-writer.js'
+export type { TypedRecords, TypedRecord } from './tables/record-table.js'
 export {
   RecordDraft,
   type FieldValues,
@@ -70,17 +70,18 @@ export {
   type WriteStatus,
 } from './records/record.js'
 export type { Metadata, MetadataValue } from './records/metadata.js'
-export type { Condition } from './records/conditions.js'
+export type { Condition } from './records/writes/write-options.js'
 export type { CompareOperator } from '../../api/index.js'
 export type { FieldOptions, ReadOptions, VersionSelection } from './records/reads/record-reader.js'
 export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/writes/write-options.js'
 export type {
   FieldDifference,
   PruneOptions,
+  PurgeOptions,
   RevisionOptions,
 } from './records/writes/record-history.js'
 export type { RecordScan } from './records/reads/record-scanner.js'
-export type { RecordFilter } from './records/reads/record-filters.js'
+export type { RecordFilter } from './records/reads/record-scanner.js'
 export type {
   Subscription,
   EventHandler,
@@ -96,9 +97,9 @@ export type {
   IndexedField,
 } from './fields/field-index.js'
 export type { FieldQuery, RecordPage } from './fields/field-query.js'
-export type { FieldRange } from './fields/query-plan.js'
+export type { FieldRange } from './fields/field-query.js'
 export type { FieldIndexCheck, IndexBuildOptions, RecordIndexes } from './fields/record-indexes.js'
-export type { LinkPath, PopulatedRecord } from './links/populate.js'
+export type { LinkPath, PopulatedRecord } from './manager/repository.js'
 export type { LinkIndex, FoundLink, LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/writes/commit.js'
 export type { Scanners, ScannerOwner } from './tables/scanners.js'
@@ -111,7 +112,7 @@ export {
   type JsonOutput,
   type RecordOutput,
 } from './json/value-json.js'
-export { metadataFromJson, metadataToJson } from './json/metadata-json.js'
+export { metadataFromJson, metadataToJson } from './json/record-json.js'
 export { attributesFromJson, recordFromJson, recordToJson } from './json/record-json.js'
 export type * from './json/schema-json.js'
 export {
@@ -143,7 +144,7 @@ export type {
   SearchIndexesOptions,
   SearchIndexInput,
   SearchIndexUpdate,
-} from './indexer/index-arguments.js'
+} from './indexer/index-definition.js'
 export type * from './extraction/text-extraction.js'
 export { TextExtraction } from './extraction/text-extraction.js'
 export type { ExtractionModule } from './extraction/extraction-worker.js'

@@ -72,7 +72,7 @@ void t.test('a rule covers a field type of another manager that is read late', a
   const principal = reader([{ read: { except: ['{x}*'] } }])
   const served = await serve(t, fileSystem, principal)
   const { manager } = served
-  const other = await RepositoryManager.open(manager.parts.database)
+  const other = await RepositoryManager.open(manager.database)
   t.teardown(() => other.close())
   const place = { repository: 'default', table: 'record' }
   const names = await FieldNames.of(other)
@@ -93,7 +93,7 @@ void t.test('a rule covers a field type of another manager that is read late', a
   await manager.types.createFieldType({ name: '{x}later' })
   await other.types.createFieldType({ name: '{n}newer' })
   await names.bind([principal])
-  const third = await RepositoryManager.open(manager.parts.database)
+  const third = await RepositoryManager.open(manager.database)
   t.teardown(() => third.close())
   const again = new TableAccess(principal, { names: await FieldNames.of(third), ...place })
   t.equal(again.canRead('{x}later'), false)
@@ -198,7 +198,7 @@ void t.test('a damaged definition hinders who may not search the index in nothin
     fields: [{ name: 'title_t', value: '{n}title' as const }],
   }
   for (const name of ['books', 'others']) await served.indexes.create({ name, configuration })
-  const table = served.manager.parts.database.table('repository.indexes')
+  const table = served.manager.database.table('repository.indexes')
   await table.put({ row: 'others', cells: { 'd:d': '{' }, timestamp: 1 })
   const { json } = await served.as('reader', 'GET', '/index')
   t.match(json['results'], [{ name: 'books', build: 'INACTIVE' }])

@@ -100,7 +100,8 @@ export class SubscriptionState {
   async setPosition(sequence: number, replay?: ReplayPlace): Promise<void> {
     const value = Buffer.alloc(8)
     value.writeBigInt64BE(BigInt(sequence))
-    const cells = { [positionColumn]: value, [replayColumn]: replayText(replay) }
+    const text = replay === undefined ? '' : `${replay.table}/${replay.row.toString('hex')}`
+    const cells = { [positionColumn]: value, [replayColumn]: text }
     await this.#table.put({ row: this.#name, cells, timestamp: 1 })
   }
 
@@ -125,28 +126,24 @@ export class SubscriptionState {
   }
 
   async removeDeadLetter(letter: DeadLetter): Promise<void> {
-    await this.#removeDead(this.#deadRow(letter))
+    await this.#remove(this.#deadRow(letter), 'd')
   }
 
-  async #removeDead(row: string | Buffer): Promise<void> {
-    await this.#table.delete({ row, columns: [{ family: 's', qualifier: 'd', timestamp: 1 }] })
+  async #remove(row: string | Buffer, ...qualifiers: readonly string[]): Promise<void> {
+    const columns = qualifiers.map((qualifier) => ({ family: 's', qualifier, timestamp: 1 }))
+    await this.#table.delete({ row, columns })
   }
 
   /** Removes all rows of the subscription. */
   async remove(): Promise<void> {
-    for (const { row } of await this.#deadRows()) await this.#removeDead(row!)
-    const columns = ['p', 'r'].map((qualifier) => ({ family: 's', qualifier, timestamp: 1 }))
-    await this.#table.delete({ row: this.#name, columns })
+    for (const { row } of await this.#deadRows()) await this.#remove(row!, 'd')
+    await this.#remove(this.#name, 'p', 'r')
   }
 
   #deadRow({ sequence, event }: DeadLetter): string {
     const number = String(sequence).padStart(16, '0')
     return `${this.#name}/${number}/${event.repository}/${event.table}/${event.id}`
   }
-}
-
-function replayText(replay: ReplayPlace | undefined): string {
-  return replay === undefined ? '' : `${replay.table}/${replay.row.toString('hex')}`
 }
 
 /** The replay in progress of a row. `ERR_CORRUPTION`. */

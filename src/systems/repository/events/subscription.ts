@@ -28,7 +28,6 @@ import {
 import { CallOrder } from '../../../comfort/call-order.js'
 import { invalidArgument } from '../errors.js'
 import { isStoredEvent, type StoredEvent } from '../records/writes/commit.js'
-import { Partitions } from './partitions.js'
 import { eventColumn, isEventColumn } from '../records/record-state.js'
 import {
   replayStart,
@@ -111,7 +110,11 @@ export class Subscription {
   readonly #parts: SubscriptionParts
   readonly #handler: EventHandler
   readonly #settings: SettingsOf<typeof subscriptionOptions>
-  readonly #partitions: Partitions
+  /**
+   * The end of the last step of each partition. Partitions run in parallel; all steps of one record
+   * are in one partition, one after the other.
+   */
+  readonly #partitions: Promise<void>[]
   readonly #stop = new AbortController()
   /** Entries not yet completed, in the order of the feed or of the replay. */
   #waiting: Waiting[] = []
@@ -142,7 +145,8 @@ export class Subscription {
     this.#handler = handler
     this.#settings = subscriptionOptions.read(options)
     if (typeof handler !== 'function') throw invalidArgument('a subscription needs a handler')
-    this.#partitions = new Partitions(this.#settings.lanes)
+    const length = Math.max(1, this.#settings.lanes)
+    this.#partitions = Array.from({ length }, () => Promise.resolve())
   }
 
   /** Continues from the stored position. @internal */
@@ -227,7 +231,7 @@ export class Subscription {
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#running
-    await this.#partitions.settled()
+    await Promise.all(this.#partitions)
     await this.#storePosition()
     this.#changes.wake()
   }
@@ -284,7 +288,7 @@ export class Subscription {
         await this.#deliver({ sequence, place: { table: name, row: row.row! }, left: 1 }, [event])
       }
     }
-    await this.#partitions.settled()
+    await Promise.all(this.#partitions)
     // The position must not pass an event that was not handled.
     if (this.#waiting.length > 0) return false
     await this.#storePosition()
@@ -300,7 +304,7 @@ export class Subscription {
     this.#waiting.push(entry)
     for (const event of events) {
       this.#waitingEvents++
-      this.#partitions.add(event.id, async () => {
+      this.#addStep(event.id, async () => {
         const isDone = await this.#handle({ event, sequence, isReplay })
         this.#waitingEvents--
         assert(this.#waitingEvents >= 0 && entry.left > 0, 'an event leaves its partition once')
@@ -314,6 +318,14 @@ export class Subscription {
     // A race over the partitions would spin: an idle one is a resolved promise.
     while (this.#waitingEvents >= waitingMax) await this.#changes.wait()
     if (this.#failure !== undefined) throw this.#failure
+  }
+
+  /** Runs a step after the earlier ones of its record. */
+  #addStep(record: string, step: () => Promise<void>): void {
+    let hash = 0
+    for (let i = 0; i < record.length; i++) hash = (Math.imul(hash, 31) + record.charCodeAt(i)) | 0
+    const partition = (hash >>> 0) % this.#partitions.length
+    this.#partitions[partition] = this.#partitions[partition].then(step)
   }
 
   /** Whether the event was handled or set aside; false if a close or a failure comes first. */
@@ -385,8 +397,6 @@ export class Subscription {
 
 /** Sequence of the newest write of a database. */
 export function newest(database: Database): number {
-  const snapshot = database.snapshot()
-  const { sequence } = snapshot
-  snapshot.close()
-  return sequence
+  using snapshot = database.snapshot()
+  return snapshot.sequence
 }

@@ -1,4 +1,9 @@
-/** Field indexes: their declaration, and the row that stores it. */
+/**
+ * Field indexes: their declarations, and their rows (src/systems/repository/FORMAT.md). A record
+ * has one row in an index; with a list among the fields, one row for each distinct element. The
+ * rows are written in the batches that write records, so an index never differs from its records,
+ * even after a crash.
+ */
 import {
   checked,
   choice,
@@ -7,14 +12,33 @@ import {
   required,
   shown,
   text,
-  type CellarError,
+  type AtomicMutation,
   type OptionsOf,
 } from '../../../api/index.js'
-import { corrupt, invalidArgument, repositoryError } from '../errors.js'
+import {
+  corrupt,
+  invalidArgument,
+  invalidRecord,
+  repositoryError,
+  type RepositoryError,
+} from '../errors.js'
 import { terminated } from '../../../comfort/keys/key-parts.js'
-import { rowKinds } from '../records/ordered-row.js'
-import type { FieldType } from '../schema/field-type.js'
+import { fieldPrefix, indexRemoval, indexRow, rowKinds } from '../records/ordered-row.js'
+import type { FieldType } from '../schema/types.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
+import { newestCell, sameBytes, type RecordState } from '../records/record-state.js'
+import type { CommitPart, TableChange } from '../records/writes/commit.js'
+import {
+  entriesOf,
+  entryChanges,
+  writeBytes,
+  type Entry,
+  type EntryForm,
+  type EntryPart,
+} from '../../../comfort/indexes/entries.js'
+import { RecordId } from '../record-id.js'
+import { decodeField } from '../records/field-values.js'
+import type { TableContext } from '../records/table-context.js'
 
 /** Direction of a field in an index. */
 export type FieldOrder = 'ASCENDING' | 'DESCENDING'
@@ -87,12 +111,12 @@ export interface FieldIndex {
 }
 
 /** The indexes of one record table; all managers of a database share one object. */
-export interface TableIndexes {
-  list: readonly FieldIndex[]
+export class TableIndexes {
+  list: readonly FieldIndex[] = []
   /** Builds in progress. */
-  readonly builds: Map<FieldIndex, Promise<void>>
+  readonly builds = new Map<FieldIndex, Promise<void>>()
   /** Drops in progress. */
-  readonly drops: Map<FieldIndex, Promise<void>>
+  readonly drops = new Map<FieldIndex, Promise<void>>()
   /** The read of the declarations; undefined before the first one, or if it failed. */
   loading: Promise<void> | undefined
 }
@@ -171,4 +195,132 @@ export function infoOf(
 /** Makes an `ERR_FIELD_INDEX_NOT_FOUND`. */
 export function indexNotFound(message: string): CellarError {
   return repositoryError('fieldIndexNotFound', message)
+}
+
+const absent = 0
+const present = 1
+
+/** The bytes of a value in a row. An absent value (undefined) sorts before every other value. */
+export function valueBytes(field: FieldType, value: unknown, order: FieldOrder): Buffer {
+  const bytes =
+    value === undefined
+      ? Buffer.of(absent)
+      : Buffer.concat([
+          Buffer.of(present),
+          terminated(indexedType(field).orderedBytes!(value as never)),
+        ])
+  if (order === 'ASCENDING') return bytes
+  return bytes.map((byte) => 0xff - byte) as Buffer
+}
+
+/** The first byte of all present values. */
+export function presentByte(order: FieldOrder): number {
+  return order === 'DESCENDING' ? 0xff - present : present
+}
+
+/** The prefix of the rows of an index. */
+export function indexPrefix(table: Buffer, index: FieldIndex): Buffer {
+  return fieldPrefix(rowKinds.field, table, index.ordinal)
+}
+
+/** The values of a record in one field of an index, as bytes of its rows. */
+function partBytes(
+  { field: ordinal, order }: FieldIndex['fields'][number],
+  state: RecordState,
+  schema: SchemaCache,
+): Buffer[] {
+  const field = schema.storedFieldAt(ordinal)
+  const cell = newestCell(state, ordinal)
+  const value = cell === undefined ? undefined : decodeField(field, cell.value, schema)
+  const isList = value !== undefined && isMultiValued(field)
+  const elements = isList ? (value as readonly unknown[]) : [value]
+  // An empty list has no element to be found, so it counts as absent.
+  if (elements.length === 0) return [valueBytes(field, undefined, order)]
+  return elements.map((element) => valueBytes(field, element, order))
+}
+
+function formOf({ key, schema }: TableContext, index: FieldIndex): EntryForm<RecordState> {
+  const prefix = [indexPrefix(key, index)]
+  const fields = index.fields.map((field): EntryPart<RecordState> => {
+    return { values: (state) => partBytes(field, state, schema), write: writeBytes }
+  })
+  return {
+    parts: [{ values: () => prefix, write: writeBytes }, ...fields],
+    unique: false,
+    valueOf: (row) => row,
+    tooLong: (row) => {
+      const { text } = RecordId.fromBytes(row)
+      return invalidRecord(`the values of ${text} are too long for the index ${index.name}`)
+    },
+  }
+}
+
+/** The rows of a record in an index. `ERR_INVALID_RECORD` if a row would be too long. */
+export function indexRows(
+  context: TableContext,
+  index: FieldIndex,
+  id: RecordId,
+  state: RecordState | undefined,
+): Entry[] {
+  const shown = indexedState(state)
+  return shown === undefined ? [] : entriesOf(formOf(context, index), id.bytes, shown)
+}
+
+/** The state whose values are in indexes: that of a record that is not deleted. */
+function indexedState(state: RecordState | undefined): RecordState | undefined {
+  return state?.isDeleted === true ? undefined : state
+}
+
+/** The indexes by repository `/` table; all managers of a database share one object. */
+export class FieldIndexes {
+  readonly #tables = new Map<string, TableIndexes>()
+
+  /** The indexes of a record table. */
+  of(keyText: string): TableIndexes {
+    const indexes = this.#tables.get(keyText) ?? new TableIndexes()
+    this.#tables.set(keyText, indexes)
+    return indexes
+  }
+
+  /** Ends the builds of a dropped record table, and forgets its indexes. */
+  async forget(keyText: string): Promise<void> {
+    const { list, builds } = this.of(keyText)
+    this.#tables.delete(keyText)
+    for (const index of list) index.state = 'DROPPING'
+    await Promise.allSettled(builds.values())
+  }
+
+  /** The commit part that maintains the indexes. */
+  readonly part: CommitPart = (changes) => {
+    const mutations: AtomicMutation[] = []
+    for (const changed of changes) {
+      for (const index of this.of(changed.context.keyText).list) {
+        if (index.isMaintained) addRows(index, changed, mutations)
+      }
+    }
+    return mutations.length === 0 ? undefined : Promise.resolve({ checks: [], mutations })
+  }
+}
+
+function addRows(
+  index: FieldIndex,
+  { context, change }: TableChange,
+  mutations: AtomicMutation[],
+): void {
+  const { id, before, after } = change
+  // A drop that fails leaves a build that is not at its end.
+  const isBuilding = index.state !== 'ACTIVE'
+  const isSame =
+    before !== undefined &&
+    before.isDeleted === after.isDeleted &&
+    index.fields.every(({ field }) => {
+      return sameBytes(newestCell(before, field)?.value, newestCell(after, field)?.value)
+    })
+  if (isSame && !isBuilding) return
+  const [old, now] = [indexedState(before), indexedState(after)]
+  const { entries, removed, written } = entryChanges(formOf(context, index), id.bytes, old, now)
+  for (const { key, value } of isBuilding ? entries : written) {
+    mutations.push(indexRow(context, key, value))
+  }
+  for (const key of removed) mutations.push(indexRemoval(context, key))
 }

@@ -27,9 +27,11 @@ import type { TableContext } from '../records/table-context.js'
 import {
   checkIndexName,
   decodeIndex,
-  encodeIndex,
   definitionPrefix,
+  encodeIndex,
   indexNotFound,
+  indexPrefix,
+  indexRows,
   infoOf,
   readIndexInput,
   type FieldIndex,
@@ -37,7 +39,6 @@ import {
   type FieldIndexInput,
   type TableIndexes,
 } from './field-index.js'
-import { indexPrefix, indexRows } from './index-rows.js'
 
 const recordsPerStep = 200
 const rowsPerStep = 1000
@@ -148,13 +149,9 @@ export class RecordIndexes {
         return { key: result.row!, value, row: value }
       },
     }
-    const snapshot = database.snapshot()
-    try {
-      const { count, missing, surplus } = await compareEntries(checked, snapshot)
-      return { rows: count, missing: missing.length, surplus: surplus.length }
-    } finally {
-      snapshot.close()
-    }
+    using snapshot = database.snapshot()
+    const { count, missing, surplus } = await compareEntries(checked, snapshot)
+    return { rows: count, missing: missing.length, surplus: surplus.length }
   }
 
   /** The indexes that queries may use. @internal */

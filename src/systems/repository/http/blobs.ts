@@ -54,16 +54,12 @@ async function uploadBlob(call: Call, bytesMax: number): Promise<object> {
   const checksum = digestOf(headers['content-digest'])
   try {
     const upload = { mediaType, size, ...(name === undefined ? {} : { name }) }
-    const blob = await call.manager.blobs.upload(checked(source, checksum), upload)
-    return blobJson(blob)
+    const { key, ...blob } = await call.manager.blobs.upload(checked(source, checksum), upload)
+    // The JSON form of a field value.
+    return { value: key.toString('base64url'), ...blob }
   } catch (error) {
     throw hasCode(error, 'blobDamaged') ? withStatus(400, error) : error
   }
-}
-
-/** A blob in the JSON form of a field value. */
-function blobJson({ key, mediaType, size, name }: Blob): object {
-  return { value: key.toString('base64url'), mediaType, size, name }
 }
 
 /** The SHA-256 of a header `Content-Digest: sha-256=:base64:`. `ERR_INVALID_ARGUMENT`. */

@@ -1,11 +1,11 @@
 /** One request to the repository: its table, permissions, names and preconditions. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  NameWriter,
   NameReader,
+  NameWriter,
   parseJson,
-  recordToJson,
   RecordId,
+  recordToJson,
   type FieldType,
   type Json,
   type JsonInput,
@@ -28,13 +28,6 @@ import { tagNameOf } from '../qualified-name.js'
 
 /** The source of the manager; undefined while another process leads. */
 export type RepositorySource = Source<RepositoryManager>
-
-/** The manager. `ERR_REPOSITORY_CLOSED` while there is none. */
-export function managerOf(find: () => RepositoryManager | undefined): RepositoryManager {
-  const manager = find()
-  if (manager !== undefined) return manager
-  throw repositoryError('closed', 'another process serves the repository')
-}
 
 /** The preconditions of `If-Match` and `If-None-Match`. */
 export interface Preconditions {

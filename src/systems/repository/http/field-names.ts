@@ -74,10 +74,15 @@ export class FieldNames {
     return this.#manager.types.schema.findField(name)?.id
   }
 
+  get #table(): string {
+    return `${this.#manager.settings.tablePrefix}.access`
+  }
+
   async #load(): Promise<this> {
-    const { database, tablePrefix } = this.#manager.parts
-    await database.admin.ensureTable(`${tablePrefix}.access`, { families: { [family]: {} } })
-    const found = await database.table(`${tablePrefix}.access`).get({ row, columns: [column] })
+    const { database } = this.#manager
+    this.#manager.checkOpen()
+    await database.admin.ensureTable(this.#table, { families: { [family]: {} } })
+    const found = await database.table(this.#table).get({ row, columns: [column] })
     const stored = storedJson(found, column, 'the fields in the rules of principals', areNames)
     for (const [name, ids] of Object.entries(stored?.names ?? {})) this.#ids.set(name, new Set(ids))
     this.#through = stored?.through ?? 0
@@ -105,9 +110,9 @@ export class FieldNames {
     const stored: StoredNames = { through: this.#through, missed, names }
     this.#isSaved = true
     try {
-      const { database, tablePrefix } = this.#manager.parts
+      this.#manager.checkOpen()
       const cells = { [column]: JSON.stringify(stored) }
-      await database.table(`${tablePrefix}.access`).put({ row, cells })
+      await this.#manager.database.table(this.#table).put({ row, cells })
     } catch (error) {
       this.#isSaved = false
       throw error

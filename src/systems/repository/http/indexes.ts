@@ -40,16 +40,6 @@ export type IndexesSource = Source<SearchIndexes>
 /** Finds the indexes; undefined if the server has none. */
 export type FindIndexes = (() => SearchIndexes | undefined) | undefined
 
-/** The indexes. `ERR_INDEX_NOT_FOUND` without any, `ERR_REPOSITORY_CLOSED` while there are none. */
-function indexesOf(find: FindIndexes): SearchIndexes {
-  if (find === undefined) {
-    throw repositoryError('indexNotFound', 'the server has no indexes')
-  }
-  const indexes = find()
-  if (indexes !== undefined) return indexes
-  throw repositoryError('closed', 'another process serves the indexes')
-}
-
 const searching = {
   q: queryText('a query in the language of Lucene'),
   filter: queryText('a query that must hold and does not count for the order'),
@@ -68,7 +58,12 @@ const changes: Partial<Route> = { ...changing, needs: 'indexes' }
 
 /** The routes of the indexes of one server. */
 export function indexRoutes(find: FindIndexes): readonly Route[] {
-  const indexes = (): SearchIndexes => indexesOf(find)
+  const indexes = (): SearchIndexes => {
+    if (find === undefined) throw repositoryError('indexNotFound', 'the server has no indexes')
+    const found = find()
+    if (found !== undefined) return found
+    throw repositoryError('closed', 'another process serves the indexes')
+  }
   return [
     route('get /index', 'list indexes', {}, async (call) => {
       return { results: (await searchableIndexes(call, indexes())).map(shortForm) }
@@ -258,13 +253,10 @@ function shortForm(definition: IndexDefinition): object {
   return { name, repository, version, state, incremental, build }
 }
 
-function maySearch({ principal }: Call, name: string): boolean {
-  return principal.administrator === true || principal.search?.includes(name) === true
-}
-
 function searchable(call: Call): string {
   const name = call.parameter('name')
-  if (maySearch(call, name)) return name
+  const { administrator, search } = call.principal
+  if (administrator === true || search?.includes(name) === true) return name
   throw forbidden('the index cannot be searched')
 }
 

@@ -6,12 +6,12 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { checked, declareOptions, number, type OptionsOf } from '../../../api/index.js'
-import { hasCode } from '../errors.js'
+import { hasCode, repositoryError } from '../errors.js'
 import { FieldNames } from './field-names.js'
 import { addRoutes } from '../../../http/operations.js'
 import { finderOf, type ServerSystem } from '../../../http/server-system.js'
 import { blobRoutes, uploadRoute } from './blobs.js'
-import { Call, managerOf, type CallParts, type RepositorySource } from './call.js'
+import { Call, type CallParts, type RepositorySource } from './call.js'
 import { indexRoutes, type IndexesSource } from './indexes.js'
 import { RepositoryCounters, type MaintenanceSource } from './metrics.js'
 import type { Route } from './declarations.js'
@@ -66,14 +66,20 @@ export function repositoryRoutes(
     health: () => counters.health(),
     register: (app, { principals }) => {
       const partsOf = async (): Promise<CallParts> => {
-        const manager = managerOf(finders.manager)
+        const manager = finders.manager()
+        if (manager === undefined) {
+          throw repositoryError('closed', 'another process serves the repository')
+        }
         const fieldNames = principals.length === 0 ? undefined : await FieldNames.of(manager)
         await fieldNames?.bind(principals)
         return { manager, fieldNames }
       }
       // Names in the rules are bound at the start of the server, not at the first request.
       app.addHook('onReady', async () => {
-        await partsOf().catch(ifClosed)
+        await partsOf().catch((error: unknown) => {
+          // Another process may still lead.
+          if (!hasCode(error, 'closed')) throw error
+        })
       })
       const callOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Call> => {
         reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
@@ -106,9 +112,4 @@ function placed(inForms: Readonly<Record<string, string>>, routes: readonly Rout
       return { ...route, at: route.at.replace(' ', ` ${form}`), id: `${route.id}${suffix}` }
     })
   })
-}
-
-/** Ignores the error of a closed repository: another process may still lead. */
-function ifClosed(error: unknown): void {
-  if (!hasCode(error, 'closed')) throw error
 }

@@ -30,7 +30,6 @@ import type { RecordTable } from '../tables/record-table.js'
 import type { RecordInput } from '../records/record.js'
 import type { TypeManager } from '../schema/type-manager.js'
 import { tell } from '../../../comfort/told.js'
-import { splitLines } from './lines.js'
 
 /** The text, whole or in pieces: strings or UTF-8. */
 export type ImportSource =
@@ -299,4 +298,36 @@ async function wholeOf(source: ImportSource): Promise<string | Uint8Array> {
     pieces.push(piece)
   }
   return Buffer.concat(pieces)
+}
+
+const lineBytesMax = 64 << 20
+
+/**
+ * The lines, without their ends. `ERR_INVALID_ARGUMENT` for a line that is too long or not UTF-8.
+ */
+async function* splitLines(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void> {
+  let parts: Buffer[] = []
+  let bytes = 0
+  const take = (): string => {
+    const line = Buffer.concat(parts)
+    parts = []
+    bytes = 0
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(line)
+    } catch {
+      throw invalidArgument('a line is no UTF-8')
+    }
+  }
+  for await (const buffer of pieces) {
+    let start = 0
+    for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, start)) {
+      parts.push(buffer.subarray(start, end))
+      yield take()
+      start = end + 1
+    }
+    parts.push(buffer.subarray(start))
+    bytes += buffer.length - start
+    if (bytes > lineBytesMax) throw invalidArgument(`a line has at most ${lineBytesMax} bytes`)
+  }
+  if (bytes > 0) yield take()
 }

@@ -6,7 +6,7 @@
 import type { AtomicMutation, Database, Table } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import { isStoredSources, type StoredSources } from './definition/field-sources.js'
-import type { VariantPattern } from './definition/patterns.js'
+import type { VariantPattern } from './definition/record-matcher.js'
 import { forgetDrop, notedDrops } from '../manager/dropped-tables.js'
 import type { FailedExtraction } from './documents/content-extraction.js'
 import { terminated } from '../../../comfort/keys/key-parts.js'
@@ -330,13 +330,10 @@ function areEntries(value: unknown): value is IndexEntries {
   if (!hasMembers(value, {})) return false
   return Object.values(value as object).every((entry: unknown) => {
     const members = { version: 'number', hasDocument: 'boolean', dependencies: 'array' }
-    return hasMembers(entry, members) && (entry as IndexEntry).dependencies.every(isDependency)
+    if (!hasMembers(entry, members)) return false
+    const ofDependency = { table: 'string', master: 'string', pattern: 'object', fields: 'array' }
+    return (entry as IndexEntry).dependencies.every((each) => hasMembers(each, ofDependency))
   })
-}
-
-function isDependency(value: unknown): boolean {
-  const members = { table: 'string', master: 'string', pattern: 'object', fields: 'array' }
-  return hasMembers(value, members)
 }
 
 function areDependants(value: unknown): value is readonly Dependant[] {

@@ -11,7 +11,7 @@ import { CallOrder } from '../../../comfort/call-order.js'
 import { repositoryError } from '../errors.js'
 import type { RejectedDocument, SearchBackend, SearchChanges } from '../../search/search-backend.js'
 import { errorOf } from '../thrown.js'
-import type { SearchIndexesSettings } from './index-arguments.js'
+import type { SearchIndexesSettings } from './index-definition.js'
 
 type WriterOptions = Pick<SearchIndexesSettings, 'retryMilliseconds' | 'commitMilliseconds'>
 

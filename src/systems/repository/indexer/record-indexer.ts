@@ -7,20 +7,13 @@
 import { assert, KeyedQueue } from '../../../api/index.js'
 import type { StoredEvent } from '../records/writes/commit.js'
 import type { StoredRecord } from '../records/record.js'
-import type { FieldType } from '../schema/field-type.js'
+import type { FieldType } from '../schema/types.js'
 import type { SearchDocument } from '../../search/search-backend.js'
 import { ChainWalk, versionOfRecord } from './documents/chain-walk.js'
-import { buildDocument } from './documents/document-builder.js'
-import {
-  documentKey,
-  placeKey,
-  type Dependant,
-  type IndexEntries,
-  type IndexEntry,
-  type Place,
-} from './index-rows.js'
+import { DocumentDraft } from './documents/document-builder.js'
+import { documentKey, placeKey, type Dependant, type IndexEntry, type Place } from './index-rows.js'
 import { SourceSet } from './definition/field-sources.js'
-import { fitsPattern } from './definition/patterns.js'
+import { fitsPattern } from './definition/record-matcher.js'
 import type { IndexContext } from './index-context.js'
 import { presence, tagOfDocument } from './shown-sources.js'
 import { RecordId } from '../record-id.js'
@@ -139,7 +132,7 @@ export class RecordIndexer {
       const record = await records.at(place, newest!, tag)
       if (record === undefined) continue
       const walk = new ChainWalk(this.#context, tag, masters)
-      const built = await buildDocument(this.#context, { place, tag, record, walk })
+      const built = await new DocumentDraft(this.#context, { place, tag, record, walk }).build()
       const { document, failures } = built
       const hasDocument = document !== undefined
       // The sources of a document are stored before the document can be found: they decide read
@@ -162,7 +155,9 @@ export class RecordIndexer {
     const unchanged = Object.keys(after).filter((tagId) => after[tagId] === before?.[tagId])
     for (const tagId of unchanged) rejected.add(documentKey(place, tagId))
     await rows.forgetRefused(place, rejected)
-    await rows.replace(place, before, emptyAsUndefined(after))
+    // Sorted by the ids of the tags, so that equal entries have equal text.
+    const sorted = Object.entries(after).sort(([a], [b]) => (a < b ? -1 : 1))
+    await rows.replace(place, before, sorted.length === 0 ? undefined : Object.fromEntries(sorted))
     return newest
   }
 
@@ -223,12 +218,6 @@ export async function inLanes<T>(
     for (const item of items) await work(item)
   }
   await Promise.all(Array.from({ length: lanes }, lane))
-}
-
-/** Sorted by the ids of the tags, so that equal entries have equal text. */
-function emptyAsUndefined(entries: Record<string, IndexEntry>): IndexEntries | undefined {
-  const sorted = Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1))
-  return sorted.length === 0 ? undefined : Object.fromEntries(sorted)
 }
 
 /** The effect of an event on documents. */

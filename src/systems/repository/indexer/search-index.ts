@@ -14,13 +14,12 @@ import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
 import { newest, type Subscription } from '../events/subscription.js'
 import type { RepositoryManager } from '../manager/repository-manager.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
-import type { FieldType } from '../schema/field-type.js'
+import type { FieldType } from '../schema/types.js'
 import { errorOf } from '../thrown.js'
 import { BatchBuild, type BuildProgress } from './batch-build.js'
 import { possibleSources, spanOf, type FieldSources } from './definition/field-sources.js'
-import { LateTexts } from './documents/late-texts.js'
-import { RecordSource } from './documents/record-source.js'
-import { IndexCounts, type IndexContext, type IndexParts } from './index-context.js'
+import { LateTexts } from './documents/content-extraction.js'
+import { IndexCounts, RecordSource, type IndexContext, type IndexParts } from './index-context.js'
 import { subscriptionOf, type BuildArguments, type BuildReport } from './index-definition.js'
 import type { ExtractionFailure, RefusedDocument } from './index-rows.js'
 import { IndexWriter } from './index-writer.js'
@@ -69,7 +68,7 @@ export class SearchIndex {
       ...parts,
       name,
       schema: manager.types.schema,
-      clock: manager.parts.clock,
+      clock: manager.settings.clock,
       writer: new IndexWriter(backend, settings),
       records,
       tables: () => manager.tablesOf(repository).flatMap((table) => records.table(table) ?? []),
@@ -97,7 +96,7 @@ export class SearchIndex {
     }
     if (definition.incremental === 'SUBSCRIBE_AND_CONSUME') {
       const { lanes, retryMilliseconds } = settings
-      this.#recovery = newest(this.#manager.parts.database)
+      this.#recovery = newest(this.#manager.database)
       const handler = (event: RecordEvent): Promise<void> => this.#handle(event)
       this.#subscription = await this.#manager.subscribe(subscriptionOf(this.name), handler, {
         lanes,

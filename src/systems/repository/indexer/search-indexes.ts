@@ -10,26 +10,24 @@ import type { RepositoryManager } from '../manager/repository-manager.js'
 import { errorOf } from '../thrown.js'
 import type { SearchBackend } from '../../search/search-backend.js'
 import { BoundNames, type StoredNames } from './definition/bound-names.js'
-import { compileConfiguration, type PreparedConfiguration } from './definition/compile.js'
+import { Compiler, type PreparedConfiguration } from './definition/compile.js'
 import type { IndexConfiguration } from './definition/configuration.js'
 import { readXmlConfiguration } from './definition/xml-configuration.js'
 import {
   checkIndexName,
+  IndexDefinitions,
   indexInput,
+  indexNotFound,
   indexUpdate,
   openOptions,
+  subscriptionOf,
+  type BuildArguments,
   type IncrementalState,
+  type IndexDefinition,
   type SearchIndexesOptions,
   type SearchIndexesSettings,
   type SearchIndexInput,
   type SearchIndexUpdate,
-} from './index-arguments.js'
-import {
-  IndexDefinitions,
-  indexNotFound,
-  subscriptionOf,
-  type BuildArguments,
-  type IndexDefinition,
   type StoredConfiguration,
 } from './index-definition.js'
 import { indexTableName } from '../manager/dropped-tables.js'
@@ -52,10 +50,10 @@ export class SearchIndexes {
   #closing: Promise<void> | undefined
 
   private constructor(manager: RepositoryManager, settings: SearchIndexesSettings) {
-    const { database, tablePrefix } = manager.parts
+    const { database, settings: ofManager } = manager
     this.#manager = manager
     this.#settings = settings
-    this.#definitions = new IndexDefinitions(database, `${tablePrefix}.indexes`)
+    this.#definitions = new IndexDefinitions(database, `${ofManager.tablePrefix}.indexes`)
     this.#configurations = new Map(Object.entries(settings.configurations))
     this.#stopObserving = manager.observeDrops({
       tableDropped: (repository, table) => this.#tableDropped(repository, table),
@@ -260,21 +258,22 @@ export class SearchIndexes {
     const { formatters } = this.#settings
     if (stored.kind === 'xml') {
       const { configuration, places } = readXmlConfiguration(stored.xml)
-      return compileConfiguration(configuration, { names, formatters, places })
+      return new Compiler({ names, formatters, places }).compile(configuration)
     }
     const configuration = stored.kind === 'json' ? stored.json : code
-    if (configuration !== undefined)
-      return compileConfiguration(configuration, { names, formatters })
+    if (configuration !== undefined) {
+      return new Compiler({ names, formatters }).compile(configuration)
+    }
     const message = 'the configuration of the index has functions; give it to open'
     throw repositoryError('indexConfiguration', message)
   }
 
   /** Stores the position from which an index follows writes, unless one is stored already. */
   async #subscribeFromNow(name: string, incremental: IncrementalState): Promise<void> {
-    const state = this.#manager.parts.stateOf(subscriptionOf(name))
+    const state = this.#manager.stateOf(subscriptionOf(name))
     if (incremental === 'DO_NOT_SUBSCRIBE') await state.remove()
     else if ((await state.position()) === undefined) {
-      await state.setPosition(newest(this.#manager.parts.database))
+      await state.setPosition(newest(this.#manager.database))
     }
   }
 
@@ -287,7 +286,7 @@ export class SearchIndexes {
   /** `ERR_UNSUPPORTED` if the backend has no change feed to follow. */
   #checkCapabilities(incremental: IncrementalState): void {
     if (incremental === 'DO_NOT_SUBSCRIBE') return
-    const { capabilities } = this.#manager.parts.database
+    const { capabilities } = this.#manager.database
     requireCapability(capabilities, 'changes', 'an index that follows writes')
     requireCapability(capabilities, 'snapshots', 'an index that follows writes')
   }
@@ -310,7 +309,11 @@ export class SearchIndexes {
     const names = new BoundNames(this.#manager.types.schema, given.names)
     const code = this.#configurations.get(name)
     const configuration = this.#compile(given.configuration, code, names)
-    const definition = await this.#withNames(given, names.stored)
+    // The program may provide functions with other names.
+    const isSame = JSON.stringify(given.names) === JSON.stringify(names.stored)
+    const definition = isSame
+      ? given
+      : await this.#definitions.change(name, undefined, () => ({ names: names.stored }))
     const backend = await this.#opened(definition)
     const index = new SearchIndex(this.#manager, {
       definition,
@@ -330,12 +333,6 @@ export class SearchIndexes {
     return checkMethods(backend, `the search server of ${definition.name}`, methods)
   }
 
-  /** The definition with these names: the program may provide functions with other names. */
-  async #withNames(definition: IndexDefinition, names: StoredNames): Promise<IndexDefinition> {
-    if (JSON.stringify(definition.names) === JSON.stringify(names)) return definition
-    return this.#definitions.change(definition.name, undefined, () => ({ names }))
-  }
-
   async #stop(name: string): Promise<void> {
     const running = this.#running.get(name)
     this.#running.delete(name)
@@ -350,14 +347,14 @@ export class SearchIndexes {
     await backend.clear()
     await backend.close()
     await this.#rowsOf(name).drop()
-    await this.#manager.parts.stateOf(subscriptionOf(name)).remove()
+    await this.#manager.stateOf(subscriptionOf(name)).remove()
     await this.#definitions.remove(name)
     this.#configurations.delete(name)
   }
 
   #rowsOf(name: string): IndexRows {
-    const { database, tablePrefix } = this.#manager.parts
-    return new IndexRows(database, indexTableName(tablePrefix, name))
+    const { database, settings } = this.#manager
+    return new IndexRows(database, indexTableName(settings.tablePrefix, name))
   }
 
   #tableDropped(repository: string, table: string): Promise<void> {

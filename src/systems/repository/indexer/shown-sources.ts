@@ -4,6 +4,7 @@
  * including documents of an earlier configuration and of earlier field names.
  */
 import {
+  keyOf,
   NamedSources,
   SourceSet,
   type NameSpan,
@@ -17,8 +18,6 @@ export const presence: NameSpan = { start: '', end: undefined }
 
 /** The field with the version tag of a document; its sources are the tags of all documents. */
 export const tagOfDocument: NameSpan = { start: reservedFields.versionTagId, end: undefined }
-
-const noIds: ReadonlySet<string> = new Set()
 
 /** The sources of all fields of the documents of one index. */
 export class ShownSources {
@@ -46,7 +45,7 @@ export class ShownSources {
 
   /** Ids of the own fields among the sources of exactly these names. */
   ownOf(names: NameSpan): ReadonlySet<string> {
-    return this.#known.at(names)?.own ?? noIds
+    return this.#known.at(names)?.own ?? new Set()
   }
 
   /** Adds sources of a document; resolves when these and all earlier additions are stored. */
@@ -78,10 +77,6 @@ export class ShownSources {
       }
     }
   }
-}
-
-function keyOf({ start, end }: NameSpan): string {
-  return JSON.stringify(end === undefined ? [start] : [start, end])
 }
 
 function namesOf(key: string): NameSpan {

@@ -4,6 +4,7 @@
  * Besides standard JSON, comments, unquoted names and single quotes are accepted. Nesting and the
  * length of numbers are bounded, and a name must not repeat in an object.
  */
+import { isUtf8 } from 'node:buffer'
 import { checkBytes, isText, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 
@@ -73,16 +74,9 @@ const escapes: Readonly<Record<string, string>> = {
 
 /** Parses text or UTF-8 bytes. `ERR_INVALID_ARGUMENT` with the position of the error. */
 export function parseJson(text: string | Uint8Array): Json {
-  const source = typeof text === 'string' ? text : decoded(checkBytes(text, 'a JSON text'))
-  return new Parser(source).parse()
-}
-
-function decoded(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw invalidArgument('the text is no UTF-8')
-  }
+  if (typeof text === 'string') return new Parser(text).parse()
+  if (!isUtf8(checkBytes(text, 'a JSON text'))) throw invalidArgument('the text is no UTF-8')
+  return new Parser(new TextDecoder().decode(text)).parse()
 }
 
 /** The end of the match of a pattern at a place; the place without a match. */

@@ -4,9 +4,13 @@ import { invalidArgument } from '../errors.js'
 import { versionField, type QualifiedName } from '../qualified-name.js'
 import { RecordId } from '../record-id.js'
 import { isBytes } from '../value-kinds.js'
-import type { Condition } from '../records/conditions.js'
-import { checkFilter, type RecordFilter } from '../records/reads/record-filters.js'
-import { checkScan, type RecordScan } from '../records/reads/record-scanner.js'
+import type { Condition } from '../records/writes/write-options.js'
+import {
+  checkFilter,
+  scanOptions,
+  type RecordFilter,
+  type RecordScan,
+} from '../records/reads/record-scanner.js'
 import {
   arrayOf,
   arraysOf,
@@ -16,6 +20,7 @@ import {
   countOf,
   membersOf,
   objectOf,
+  optional,
   raw,
   recordsOf,
   textOf,
@@ -25,9 +30,9 @@ import {
 import type { Json } from './json-text.js'
 import { nameIn, namesInside } from './namespaces.js'
 import {
-  checkInput,
-  checkOutput,
   formOf,
+  inputOptions,
+  recordOutput,
   valueOf,
   type JsonInput,
   type JsonOutput,
@@ -39,7 +44,7 @@ const filterPackage = 'org.lilyproject.repository.api.filter.'
  * `ERR_FIELD_TYPE_NOT_FOUND`.
  */
 export function conditionsFromJson(json: Json, outer: JsonInput): Condition[] {
-  const input = checkInput(outer)
+  const input = inputOptions.read(outer)
   return arrayOf(checkJson(json, 'conditions'), 'conditions').map((each, index) => {
     const at = `conditions[${index}]`
     const own = inside(input, each, at)
@@ -52,15 +57,13 @@ export function conditionsFromJson(json: Json, outer: JsonInput): Condition[] {
     })
     const field = given(read.field, `${at}.field`)
     if (value === undefined) throw invalidArgument(`${at} needs a value, or null`)
-    const compared =
-      value === null ? null : conditionValue(field, value, forRead(own), `${at}.value`)
+    let compared: unknown = null
+    if (field === versionField) compared = optional(value, `${at}.value`, countOf) ?? null
+    else if (value !== null) {
+      compared = valueOf(own.schema.field(field).type, value, forRead(own), `${at}.value`)
+    }
     return { field, value: compared, operator, allowMissing }
   })
-}
-
-function conditionValue(field: QualifiedName, json: Json, input: JsonInput, at: string): unknown {
-  if (field === versionField) return countOf(json, at)
-  return valueOf(input.schema.field(field).type, json, input, at)
 }
 
 function operatorOf(json: Json, at: string): CompareOperator {
@@ -89,7 +92,7 @@ function readableField({ namespaces, checkRead }: JsonInput) {
 
 /** Reads a scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function scanFromJson(json: Json, outer: JsonInput): RecordScan {
-  const input = inside(checkInput(outer), checkJson(json, 'scan'), 'scan')
+  const input = inside(inputOptions.read(outer), checkJson(json, 'scan'), 'scan')
   const members = membersOf(json, 'scan', {
     startRecordId: idOf,
     stopRecordId: idOf,
@@ -201,8 +204,8 @@ function given<T>(value: T | undefined, at: string): T {
  * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`.
  */
 export function scanToJson(scan: RecordScan, output: JsonOutput): Record<string, unknown> {
-  const checked = checkOutput(output)
-  return readArguments(() => scanForm(checkScan(scan), checked))
+  const checked = recordOutput.read(output)
+  return readArguments(() => scanForm(scanOptions.read(scan), checked))
 }
 
 function scanForm(scan: RecordScan, output: JsonOutput): Record<string, unknown> {
@@ -232,7 +235,7 @@ function returnFieldsForm(
 
 /** The JSON form of a filter, with the names of `output`. Errors of {@link scanToJson}. */
 export function filterToJson(filter: RecordFilter, output: JsonOutput): Record<string, unknown> {
-  const checked = checkOutput(output)
+  const checked = recordOutput.read(output)
   return readArguments(() => filterForm(checkFilter(filter), checked))
 }
 

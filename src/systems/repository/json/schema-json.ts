@@ -1,13 +1,15 @@
 /** Field types and record types in JSON. */
 import { checkArray, checkObject, readArguments } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
-import type { FieldType, FieldTypeUpdate, Scope } from '../schema/field-type.js'
 import type {
   FieldEntryInput,
+  FieldType,
+  FieldTypeUpdate,
   RecordType,
   RecordTypeUpdate,
+  Scope,
   SupertypeInput,
-} from '../schema/record-type.js'
+} from '../schema/types.js'
 import { TypeManager } from '../schema/type-manager.js'
 import {
   arraysOf,
@@ -54,7 +56,9 @@ export function fieldTypeToJson(field: FieldType, names: NameWriter): Record<str
 export function recordTypeFromJson(json: Json, outer: NameReader): RecordTypeUpdate {
   const at = 'recordType'
   const names = namesInside(NameReader.check(outer), checkJson(json, at), at)
-  const supertypesOf = arraysOf((each, place) => supertypeOf(each, place, names))
+  const supertypesOf = arraysOf((each, place): SupertypeInput => {
+    return membersOf(each, place, { id: textOf, name: nameIn(names), version: countOf })
+  })
   const members = membersOf(json, at, {
     id: textOf,
     name: nameIn(names),
@@ -84,10 +88,6 @@ function entryOf(json: Json, at: string, names: NameReader): FieldEntryInput {
     ...{ default: raw, min: raw, max: raw, values: raw },
   })
   return { ...(plainJson(entry as JsonObject) as FieldEntryInput), field: id }
-}
-
-function supertypeOf(json: Json, at: string, names: NameReader): SupertypeInput {
-  return membersOf(json, at, { id: textOf, name: nameIn(names), version: countOf })
 }
 
 /**

@@ -30,7 +30,8 @@ import { NameReader, NameWriter } from './namespaces.js'
 
 const schema = required(implementation<ValueSchema>(['field', 'recordType']))
 
-const inputOptions = declareOptions('what JSON is read with', {
+/** The declaration of {@link JsonInput}. */
+export const inputOptions = declareOptions('what JSON is read with', {
   /** The types that the names refer to. */
   schema,
   /** Turns names with prefixes into qualified names. */
@@ -66,7 +67,8 @@ const outputDeclarations = {
 /** Context for writing JSON. */
 export interface JsonOutput extends GivenOptions<typeof outputDeclarations> {}
 
-const recordOutput = declareOptions('what JSON is written with', {
+/** The declaration of {@link RecordOutput}. */
+export const recordOutput = declareOptions('what JSON is written with', {
   ...outputDeclarations,
   /** Whether the types of the fields are written. Default false. */
   withSchema: boolean(false),
@@ -76,20 +78,6 @@ const recordOutput = declareOptions('what JSON is written with', {
 export interface RecordOutput extends OptionsOf<typeof recordOutput> {}
 
 const exponentMax = 1000
-
-/** Checks the context for reading and copies it. `ERR_INVALID_ARGUMENT`. */
-export function checkInput(given: JsonInput): JsonInput {
-  return inputOptions.read(given)
-}
-
-/** Checks the context for writing and copies it. `ERR_INVALID_ARGUMENT`. */
-export function checkOutput(given: RecordOutput): RecordOutput {
-  return recordOutput.read(given)
-}
-
-function checkType(type: ValueType): ValueType {
-  return checkMethods(type, 'the value type', ['write', 'read', 'toJson', 'fromJson'])
-}
 
 /**
  * The value of a JSON form; undefined for an empty one that counts as absent. `ERR_INVALID_RECORD`
@@ -187,8 +175,11 @@ function decimalOf(json: Json): unknown {
 
 /** The JSON form of a value. `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`. */
 export function valueToJson(type: ValueType, value: unknown, output: JsonOutput): unknown {
-  const checked = checkOutput(output)
-  return readArguments(() => formOf(checkType(type), value, checked, 0))
+  const checked = recordOutput.read(output)
+  const methods = ['write', 'read', 'toJson', 'fromJson'] as const
+  return readArguments(() =>
+    formOf(checkMethods(type, 'the value type', methods), value, checked, 0),
+  )
 }
 
 /** As {@link valueToJson}, with checked arguments, inside `depth` enclosing records. */

@@ -9,6 +9,8 @@ import {
   durabilityOption,
   implementation,
   integer,
+  list,
+  required,
   shown,
   systemClock,
   type Clock,
@@ -17,17 +19,13 @@ import {
 } from '../../../api/index.js'
 import type { BlobRoute } from '../blobs/blobs.js'
 import { invalidArgument } from '../errors.js'
-import type { RepositoryHook } from '../records/hooks.js'
+import type { RepositoryHook } from '../records/record.js'
 import type { ValueTypeFactory } from '../values/value-type.js'
 import { ValueTypes } from '../values/value-types.js'
 
 type Factories = Readonly<Record<string, ValueTypeFactory>>
 
 type RandomBytes = (length: number) => Uint8Array
-
-function systemRandomBytes(length: number): Uint8Array {
-  return process.getBuiltinModule('node:crypto').randomBytes(length)
-}
 
 function checkPrefix(prefix: string, what: string): string {
   if (typeof prefix === 'string' && /^[A-Za-z0-9_][\w-]*$/.test(prefix)) return prefix
@@ -41,10 +39,6 @@ function readValueTypes(given: Factories, what: string): ValueTypes {
     throw invalidArgument(`the value type ${name} is made by a function, got ${shown(factory)}`)
   }
   return new ValueTypes(factories)
-}
-
-function checkHooks(hooks: readonly RepositoryHook[], what: string): readonly RepositoryHook[] {
-  return checkArray(hooks, what).map(checkHook)
 }
 
 function checkHook(hook: RepositoryHook): RepositoryHook {
@@ -63,13 +57,15 @@ export const repositoryOptions = declareOptions('a repository', {
   /** Default: the clock of the machine. */
   clock: implementation<Clock>(['now'], systemClock),
   /** Source of random ids. Default: the operating system. */
-  randomBytes: callback<RandomBytes>(systemRandomBytes),
+  randomBytes: callback<RandomBytes>((length) => {
+    return process.getBuiltinModule('node:crypto').randomBytes(length)
+  }),
   /** Durability of record writes. Default 'SYNC_WAL'; 'FSYNC_WAL' waits for the disk. */
   durability: durabilityOption('SYNC_WAL'),
   /** Milliseconds during which a deleted record can be restored. Default 0: never. */
   undeleteMilliseconds: integer({ min: 0, default: 0 }),
   /** Value types besides the built-in ones, by name. */
-  valueTypes: checked(readValueTypes),
+  valueTypes: checked(readValueTypes, new ValueTypes()),
   /** Largest blob in bytes that is stored inside its record. Default 5,000. */
   inlineBlobBytesMax: integer({ min: 0, default: 5000 }),
   /**
@@ -82,19 +78,11 @@ export const repositoryOptions = declareOptions('a repository', {
   /** Limit of open scanners per owner. Default 1,000. */
   scannersMax: integer({ min: 0, default: 1000 }),
   /** Hooks in the order of their calls. */
-  hooks: checked(checkHooks, []),
+  hooks: list(required(checked(checkHook))),
 })
 
 /** Options of `RepositoryManager.open`. */
 export interface RepositoryOptions extends OptionsOf<typeof repositoryOptions> {}
 
 /** The options with their defaults. */
-export interface RepositorySettings extends SettingsOf<typeof repositoryOptions> {
-  readonly valueTypes: ValueTypes
-}
-
-/** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
-export function repositorySettings(given: RepositoryOptions): RepositorySettings {
-  const settings = repositoryOptions.read(given)
-  return { ...settings, valueTypes: settings.valueTypes ?? new ValueTypes() }
-}
+export type RepositorySettings = SettingsOf<typeof repositoryOptions>

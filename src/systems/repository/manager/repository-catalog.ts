@@ -10,10 +10,10 @@ import {
   type SyncTable,
   type Table,
 } from '../../../api/index.js'
-import { blobLedger } from '../blobs/blob-ledger.js'
+import { blobLedger } from '../blobs/blob-references.js'
 import { Blobs } from '../blobs/blobs.js'
-import { TableBlobStore } from '../blobs/table-store.js'
-import { invalidArgument, isRepositoryError, repositoryError } from '../errors.js'
+import { TableBlobStore } from '../blobs/blob-store.js'
+import { invalidArgument, RepositoryError, repositoryError } from '../errors.js'
 import { noteDrop } from './dropped-tables.js'
 import { LinkIndex } from '../links/link-index.js'
 import { lastTag } from '../qualified-name.js'
@@ -317,16 +317,6 @@ export abstract class RepositoryCatalog {
     // Later writes and builds are refused; earlier ones write no row behind its removal.
     await this.#shared.gate.turn()
     await this.#shared.fieldIndexes.forget(keyText)
-    await this.#removeIndexRows(keyText)
-    await this.blobs.removeOf(keyText)
-    await this.links.removeTable(keyText)
-    const { admin } = this.database
-    const physical = this.#physicalName(repository, name)
-    if (await admin.tableExists(physical)) await admin.deleteTable(physical)
-    await this.#rows.remove(repository, name)
-  }
-
-  async #removeIndexRows(keyText: string): Promise<void> {
     const index = this.database.table(this.#context.indexTable)
     for (const kind of Object.values(rowKinds)) {
       const prefix = Buffer.concat([Buffer.of(kind), terminated(Buffer.from(keyText))])
@@ -334,6 +324,12 @@ export abstract class RepositoryCatalog {
         await index.delete({ row: row!, families: [{ family: 'i', timestamp: 1 }] })
       }
     }
+    await this.blobs.removeOf(keyText)
+    await this.links.removeTable(keyText)
+    const { admin } = this.database
+    const physical = this.#physicalName(repository, name)
+    if (await admin.tableExists(physical)) await admin.deleteTable(physical)
+    await this.#rows.remove(repository, name)
   }
 
   /** Opens a record table, and creates it in the database if it is missing. */

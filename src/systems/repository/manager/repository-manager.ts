@@ -1,5 +1,5 @@
 /** The entry to the content repository: repositories, their record tables, and the schema. */
-import { checkDatabase, requireCapability, type Clock, type Database } from '../../../api/index.js'
+import { checkDatabase, requireCapability, type Database, type Table } from '../../../api/index.js'
 import { blobFamily } from '../blobs/blob-state.js'
 import { invalidArgument } from '../errors.js'
 import {
@@ -14,17 +14,8 @@ import {
   type SubscriptionOptions,
 } from '../events/subscription.js'
 import { scannerFamily } from '../tables/scanners.js'
-import { repositorySettings, type RepositoryOptions } from './options.js'
+import { repositoryOptions, type RepositoryOptions } from './options.js'
 import { RepositoryCatalog } from './repository-catalog.js'
-
-/** Parts of the manager that search indexes use. @internal */
-export interface ManagerParts {
-  readonly database: Database
-  readonly tablePrefix: string
-  readonly clock: Clock
-  /** The stored state of a subscription. */
-  readonly stateOf: (subscription: string) => SubscriptionState
-}
 
 /** Suffixes of the tables that all record tables share, with their families. */
 const sharedTables = {
@@ -57,7 +48,7 @@ export class RepositoryManager extends RepositoryCatalog {
     database: Database,
     options: RepositoryOptions = {},
   ): Promise<RepositoryManager> {
-    const settings = repositorySettings(options)
+    const settings = repositoryOptions.read(options)
     checkDatabase(database, 'the content repository')
     requireCapability(database.capabilities, 'atomicAcrossTables', 'the content repository')
     for (const [suffix, families] of Object.entries(sharedTables)) {
@@ -92,12 +83,12 @@ export class RepositoryManager extends RepositoryCatalog {
     if (this.#subscriptions.get(name)?.isRunning === true) {
       throw invalidArgument(`the subscription ${name} runs already`)
     }
-    const { database, tablePrefix, clock, stateOf } = this.parts
-    const prefix = `${tablePrefix}.r.`
+    const { database, settings } = this
+    const prefix = `${settings.tablePrefix}.r.`
     const parts = {
       database,
-      state: stateOf(name),
-      clock,
+      state: this.stateOf(name),
+      clock: settings.clock,
       tables: () => this.recordTables().map(({ context }) => context.table.name),
       isRecordTable: (table: string) => table.startsWith(prefix),
     }
@@ -122,13 +113,13 @@ export class RepositoryManager extends RepositoryCatalog {
     checkSubscriptionName(name)
     await this.#subscriptions.get(name)?.close()
     this.#subscriptions.delete(name)
-    await this.parts.stateOf(name).remove()
+    await this.stateOf(name).remove()
   }
 
   /** The subscriptions with stored state, running or not, sorted by name. */
   async storedSubscriptions(): Promise<StoredSubscription[]> {
     this.checkOpen()
-    return storedSubscriptions(this.database.table(`${this.settings.tablePrefix}.subscriptions`))
+    return storedSubscriptions(this.#subscriptionTable)
   }
 
   /** Maintains the link index by the subscription `links`. Throws as {@link subscribe}. */
@@ -142,12 +133,13 @@ export class RepositoryManager extends RepositoryCatalog {
     await this.stop()
   }
 
-  /** @internal */
-  get parts(): ManagerParts {
+  /** The stored state of a subscription. @internal */
+  stateOf(name: string): SubscriptionState {
     this.checkOpen()
-    const { database, settings } = this
-    const { tablePrefix, clock } = settings
-    const table = database.table(`${tablePrefix}.subscriptions`)
-    return { database, tablePrefix, clock, stateOf: (name) => new SubscriptionState(table, name) }
+    return new SubscriptionState(this.#subscriptionTable, name)
+  }
+
+  get #subscriptionTable(): Table {
+    return this.database.table(`${this.settings.tablePrefix}.subscriptions`)
   }
 }

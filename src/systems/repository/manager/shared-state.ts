@@ -7,9 +7,9 @@
  */
 import { KeyedQueue, type Database } from '../../../api/index.js'
 import { CallOrder } from '../../../comfort/call-order.js'
-import { FieldIndexes } from '../fields/field-indexes.js'
-import { UniqueClaims } from '../records/unique/unique-claims.js'
-import { CommitGate } from '../records/writes/commit-gate.js'
+import { FieldIndexes } from '../fields/field-index.js'
+import { UniqueClaims } from '../records/unique/unique-values.js'
+import { CommitGate } from '../records/writes/commit.js'
 import type { SchemaListener } from '../schema/type-manager.js'
 
 /**

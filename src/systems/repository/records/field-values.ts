@@ -4,7 +4,7 @@ import { ByteWriter } from '../../bytes/byte-writer.js'
 import { choice, comparisons, type CompareOperator } from '../../../api/index.js'
 import { invalidArgument, invalidRecord } from '../errors.js'
 import { isVersionTag, lastTag } from '../qualified-name.js'
-import type { FieldType } from '../schema/field-type.js'
+import type { FieldType } from '../schema/types.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { FieldCells } from './record-state.js'
 

@@ -1,8 +1,8 @@
 /** Rules about the targets of links: they must exist, and for `typed` links have the named type. */
 import { concurrentUpdate, invalidRecord } from '../errors.js'
 import type { Link } from '../link.js'
-import type { FieldType } from '../schema/field-type.js'
-import { leafOf } from '../schema/rule-checks.js'
+import type { FieldType } from '../schema/types.js'
+import { leafOf } from '../schema/type-contents.js'
 import { eachValue } from '../values/nested-types.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from './writes/commit.js'
 import { decodeField } from './field-values.js'

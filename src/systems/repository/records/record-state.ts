@@ -93,6 +93,11 @@ export function newestCell(state: RecordState | undefined, ordinal: number): Fie
   return state?.fields.get(ordinal) ?? state?.latest?.fields.get(ordinal)
 }
 
+/** Whether two values or two metadata are the same, or both absent. */
+export function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.equals(b))
+}
+
 /** The column of a version that is no longer the newest. */
 export function versionColumn(version: number): { family: string; qualifier: Buffer } {
   const qualifier = Buffer.alloc(8)
@@ -173,7 +178,8 @@ export function readVersionHeader(reader: ByteReader): VersionHeader {
   }
 }
 
-const noNumbers: ReadonlySet<number> = new Set()
+/** The empty set of {@link VersionState.removed}. */
+export const noNumbers: ReadonlySet<number> = new Set()
 
 function readNumbers(reader: ByteReader): ReadonlySet<number> {
   let left = reader.count()
@@ -205,14 +211,11 @@ export function readHeadHeader(reader: ByteReader): HeadHeader {
     modified: reader.varint(),
     type: { ordinal: reader.varint(), version: reader.varint() },
   }
-  if (areInOrder(header)) return header
   const { first, version, last, autosave } = header
+  const areInOrder = first <= version && version <= last && last <= versionMax
+  const hasFirst = first > 0 || version === 0
+  if (areInOrder && hasFirst && (autosave === 0 || autosave === version)) return header
   throw reader.failure(`no versions are ${first} to ${version} of ${last}, autosave ${autosave}`)
-}
-
-function areInOrder({ first, version, last, autosave }: HeadHeader): boolean {
-  if (first > version || version > last || last > versionMax) return false
-  return (first > 0 || version === 0) && (autosave === 0 || autosave === version)
 }
 
 /** Whether a head belongs to a deleted record. `ERR_CORRUPTION`. */

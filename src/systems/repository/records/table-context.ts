@@ -7,11 +7,10 @@ import type {
   SyncTable,
   Table,
 } from '../../../api/index.js'
-import type { RepositoryHook } from './hooks.js'
+import type { RepositoryHook } from './record.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import type { CommitGate } from './writes/commit-gate.js'
-import type { CommitPart } from './writes/commit.js'
-import type { UniqueClaims } from './unique/unique-claims.js'
+import type { CommitGate, CommitPart } from './writes/commit.js'
+import type { UniqueClaims } from './unique/unique-values.js'
 
 /** One record table as its parts see it. */
 export interface TableContext {

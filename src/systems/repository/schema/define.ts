@@ -20,8 +20,7 @@ import type { Link } from '../link.js'
 import { checkName, parseName } from '../qualified-name.js'
 import type { Blob } from '../values/blob-value.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
-import { scopes, type Scope } from './field-type.js'
-import { fieldRules } from './record-type.js'
+import { fieldRules, scopes, type Scope } from './types.js'
 
 /** The TypeScript type of the values of a value type, by the text form of the value type. */
 export type ValueOfType<T extends string> = T extends 'STRING' | 'DECIMAL' | 'DATE' | 'URI'

@@ -7,9 +7,13 @@
 import { boolean, checkArray, declareOptions, type OptionsOf } from '../../../api/index.js'
 import { repositoryError } from '../errors.js'
 import { checkDefinition, type RecordTypeDefinition } from './define.js'
-import type { FieldTypeInput } from './field-type.js'
-import { readEntry, type FieldEntryInput, type RecordTypeInput } from './record-type.js'
-import { entryOf } from './rule-checks.js'
+import {
+  readEntry,
+  type FieldEntryInput,
+  type FieldTypeInput,
+  type RecordTypeInput,
+} from './types.js'
+import { entryOf, stable } from './type-contents.js'
 import type { SchemaCache } from './schema-cache.js'
 import { TypeManager } from './type-manager.js'
 
@@ -143,10 +147,6 @@ function recordStep(schema: SchemaCache, definition: Definition): SchemaStep | u
     known.isStrict === definition.strict &&
     above.join() === [...definition.supertypes].sort().join()
   return isSame ? undefined : { action: 'update-record-type', name, input, added, removed, changed }
-}
-
-function stable(value: object): string {
-  return JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /**

@@ -5,8 +5,7 @@
 import { corrupt, repositoryError } from '../errors.js'
 import { assert, shown, type CellarError } from '../../../api/index.js'
 import type { ValueSchema } from '../values/value-type.js'
-import type { FieldType } from './field-type.js'
-import type { FieldEntry, RecordType } from './record-type.js'
+import type { FieldEntry, FieldType, RecordType } from './types.js'
 
 /** Makes an `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function fieldTypeNotFound(name: unknown): CellarError {

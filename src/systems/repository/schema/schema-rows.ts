@@ -16,10 +16,17 @@ import { uint32 } from '../../bytes/byte-writer.js'
 import { corrupt } from '../errors.js'
 import type { QualifiedName } from '../qualified-name.js'
 import { uuidText } from '../record-id.js'
+import { hasMembers, jsonOf } from '../stored-cells.js'
 import type { ValueType } from '../values/value-type.js'
 import type { ValueTypes } from '../values/value-types.js'
-import { scopes, type FieldType, type Scope } from './field-type.js'
-import type { FieldEntry, RecordType, Supertype } from './record-type.js'
+import {
+  scopes,
+  type FieldEntry,
+  type FieldType,
+  type RecordType,
+  type Scope,
+  type Supertype,
+} from './types.js'
 import type { SchemaCache } from './schema-cache.js'
 
 /** A field type or a record type. */
@@ -87,17 +94,18 @@ export class SchemaRows {
     const stored = row.value(definition)
     if (stored === undefined) return
     const id = uuidText(row.row!.subarray(1))
+    const place = `the type ${id} of the schema`
     if (kind === prefixes.field) {
-      const { ordinal, name, valueType, scope } = parse<StoredField>(stored, id, isField)
+      const { ordinal, name, valueType, scope } = jsonOf(stored, place, isField)
       const type = this.#typeOf(valueType, id)
       cache.putField({ id, ordinal, name, valueType, type, scope })
     } else if (kind === prefixes.record) {
-      const head = parse<StoredRecordType>(stored, id, isNamed)
+      const head = jsonOf(stored, place, isNamed)
       const versions = row
         .cells()
         .filter(({ qualifier }) => qualifier.length === 5)
         .map(({ value }, index): RecordType => {
-          return { id, ...head, version: index + 1, ...parse<StoredVersion>(value, id, isVersion) }
+          return { id, ...head, version: index + 1, ...jsonOf(value, place, isVersion) }
         })
       if (versions.length > 0) cache.putRecordType(versions)
     }
@@ -208,42 +216,25 @@ function bytesOf(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex')
 }
 
-function isNamed({ ordinal, name }: Partial<StoredRecordType>): boolean {
-  return Number.isSafeInteger(ordinal) && ordinal! > 0 && typeof name === 'string'
+function isNamed(value: unknown): value is StoredRecordType {
+  if (!hasMembers(value, { ordinal: 'number', name: 'string' })) return false
+  const { ordinal } = value as StoredRecordType
+  return Number.isSafeInteger(ordinal) && ordinal > 0
 }
 
-function isField(stored: Partial<StoredField>): boolean {
-  const { valueType, scope } = stored
-  return isNamed(stored) && typeof valueType === 'string' && scopes.includes(scope!)
+function isField(value: unknown): value is StoredField {
+  if (!isNamed(value) || !hasMembers(value, { valueType: 'string' })) return false
+  return scopes.includes((value as StoredField).scope)
 }
 
-function isVersion({ fields, supertypes, isStrict }: Partial<StoredVersion>): boolean {
+function isVersion(value: unknown): value is StoredVersion {
+  const members = { fields: 'array', supertypes: 'array', isStrict: 'boolean' }
+  if (!hasMembers(value, members)) return false
+  const { fields, supertypes } = value as StoredVersion
   return (
-    isListOf<FieldEntry>(fields, ({ field, mandatory }) => {
-      return typeof field === 'string' && typeof mandatory === 'boolean'
-    }) &&
-    isListOf<Supertype>(supertypes, ({ id, version }) => {
-      return typeof id === 'string' && Number.isSafeInteger(version)
-    }) &&
-    typeof isStrict === 'boolean'
+    fields.every((each) => hasMembers(each, { field: 'string', mandatory: 'boolean' })) &&
+    supertypes.every((each) => {
+      return hasMembers(each, { id: 'string' }) && Number.isSafeInteger(each.version)
+    })
   )
-}
-
-function isListOf<T>(list: unknown, isOne: (element: Partial<T>) => boolean): boolean {
-  return Array.isArray(list) && list.every((each) => isObject(each) && isOne(each as Partial<T>))
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
-}
-
-function parse<T>(stored: Buffer, id: string, isSound: (value: Partial<T>) => boolean): T {
-  let value: unknown
-  try {
-    value = JSON.parse(stored.toString('utf8'))
-  } catch {
-    throw corrupt(`the type ${id} of the schema is no JSON`)
-  }
-  if (isObject(value) && isSound(value)) return value as T
-  throw corrupt(`the type ${id} of the schema is damaged`)
 }

@@ -16,23 +16,21 @@ import {
   type Result,
 } from '../../../api/index.js'
 import { hasCode, invalidArgument, repositoryError } from '../errors.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import { lastTag, type QualifiedName } from '../qualified-name.js'
 import type { ValueTypes } from '../values/value-types.js'
-import { ChangeQueue } from './change-queue.js'
 import {
   fieldTypeInput,
   fieldTypeUpdate,
+  recordTypeUpdate,
+  type FieldEntry,
   type FieldType,
   type FieldTypeInput,
   type FieldTypeUpdate,
-} from './field-type.js'
-import {
-  recordTypeUpdate,
-  type FieldEntry,
   type RecordType,
   type RecordTypeInput,
   type RecordTypeUpdate,
-} from './record-type.js'
+} from './types.js'
 import { fieldTypeNotFound, recordTypeNotFound, SchemaCache } from './schema-cache.js'
 import {
   kindOf,
@@ -42,13 +40,7 @@ import {
   type StoredType,
   type TypeKind,
 } from './schema-rows.js'
-import {
-  pinnedTo,
-  sameContents,
-  typeContents,
-  uniqueBut,
-  type TypeContents,
-} from './type-contents.js'
+import { sameContents, typeContents, uniqueBut, type TypeContents } from './type-contents.js'
 
 /** Called with the changed row of a type. */
 export type SchemaListener = (row: Buffer) => void
@@ -80,6 +72,8 @@ const updateOptions = declareOptions('the update of a record type', {
 /** Options of {@link TypeManager.updateRecordType}. */
 export interface TypeUpdateOptions extends OptionsOf<typeof updateOptions> {}
 
+const attemptsMax = 100
+
 /** The codes of the errors for a name that another type has. */
 const takenCodes = {
   field: { create: 'fieldTypeExists', rename: 'fieldTypeUpdate' },
@@ -90,7 +84,8 @@ const takenCodes = {
 export class TypeManager {
   readonly #parts: TypeManagerParts
   readonly #cache = new SchemaCache()
-  readonly #changes = new ChangeQueue()
+  /** The changes of this manager, and the reads by which it follows other managers. */
+  readonly #order = new CallOrder()
   #isFollowing = true
   readonly #listener: SchemaListener
 
@@ -98,7 +93,7 @@ export class TypeManager {
   constructor(parts: TypeManagerParts) {
     this.#parts = parts
     this.#listener = (row) => {
-      if (this.#isFollowing) this.#changes.follow(() => parts.rows.loadRow(row, this.#cache))
+      if (this.#isFollowing) this.#follow(() => parts.rows.loadRow(row, this.#cache))
     }
     parts.listeners.add(this.#listener)
   }
@@ -113,13 +108,13 @@ export class TypeManager {
 
   /** Whether changes by other managers are applied at once. Default true. */
   set isFollowing(isFollowing: boolean) {
-    if (isFollowing && !this.#isFollowing) this.#changes.follow(() => this.refresh())
+    if (isFollowing && !this.#isFollowing) this.#follow(() => this.refresh())
     this.#isFollowing = isFollowing
   }
 
   /** Resolves when all changes are applied that other managers reported before the call. */
   async settled(): Promise<void> {
-    await this.#changes.settled()
+    await this.#order.run(() => undefined)
   }
 
   /** Stops following other managers. @internal */
@@ -213,7 +208,7 @@ export class TypeManager {
    */
   async updateFieldType(update: FieldTypeUpdate): Promise<FieldType> {
     const { id, name, valueType, scope } = fieldTypeUpdate.read(update)
-    return this.#changes.run(async () => {
+    return this.#change(async () => {
       const row = await this.#stored('field', id)
       const before = this.#cache.fieldById(id)
       for (const [what, given, present] of [
@@ -278,7 +273,7 @@ export class TypeManager {
       throw invalidArgument('an update of a record type needs its id or its name')
     }
     const id = update.id ?? this.#cache.recordType(update.name!).id
-    const updated = await this.#changes.run(() => {
+    const updated = await this.#change(() => {
       return this.#updateRecordType(id, update.name, (before) => {
         return typeContents(this.#cache, update, before)
       })
@@ -315,12 +310,31 @@ export class TypeManager {
     }
   }
 
+  /** A failed read is ignored; the next read of the type or a refresh repairs the cache. */
+  #follow(read: () => Promise<unknown>): void {
+    this.#order.run(read).catch(() => undefined)
+  }
+
+  /**
+   * Runs a change exclusively. An attempt returns undefined if its checks failed, and is repeated.
+   */
+  #change<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+    return this.#order.run(async () => {
+      for (let attempts = 0; attempts < attemptsMax; attempts++) {
+        const result = await attempt()
+        if (result !== undefined) return result
+      }
+      const message = 'the schema changes too often at the moment'
+      throw repositoryError('concurrentRecordUpdate', message)
+    })
+  }
+
   /** Creates a type with the next number. */
   #create<T extends FieldType | RecordType>(
     kind: TypeKind,
     typeOf: (id: string, ordinal: number) => T,
   ): Promise<T> {
-    return this.#changes.run(async () => {
+    return this.#change(async () => {
       const { rows, newUuid } = this.#parts
       return this.#write(typeOf(newUuid(), await rows.nextOrdinal(kind)))
     })
@@ -385,9 +399,10 @@ export class TypeManager {
     for (const subtype of this.#cache.directSubtypes(id)) {
       if (parents.has(subtype)) continue
       const { version } = this.#cache.recordTypeById(id)
-      await this.#changes.run(() => {
-        return this.#updateRecordType(subtype, undefined, (before) => {
-          return pinnedTo(before, { id, version })
+      await this.#change(() => {
+        return this.#updateRecordType(subtype, undefined, ({ fields, supertypes, isStrict }) => {
+          const pinned = supertypes.map((each) => (each.id === id ? { id, version } : each))
+          return { fields, supertypes: pinned, isStrict }
         })
       })
       await this.#refreshSubtypes(subtype, new Set([...parents, subtype]))

@@ -3,7 +3,7 @@ import { checkMethods } from '../../../api/index.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import { decodeField } from '../records/field-values.js'
 import { decodeMetadata } from '../records/metadata.js'
-import { typeName } from '../records/reads/record-view.js'
+import { typeName } from '../records/reads/record-heads.js'
 import {
   decodeHead,
   decodeVersion,

@@ -2,8 +2,7 @@
 import {
   checkArray,
   checked,
-  checkSignal,
-  checkText,
+  checkObject,
   declareOptions,
   integer,
   readArguments,
@@ -17,39 +16,15 @@ import { hasCode, invalidArgument } from '../errors.js'
 import type { TableIndexes } from '../fields/field-index.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
-import { RecordId, type RecordIdLike, storedRecordId } from '../record-id.js'
-import { RecordReader } from '../records/reads/record-reader.js'
-import { headColumn } from '../records/record-state.js'
-import {
-  checkVersion,
-  copyAttributes,
-  type RecordInput,
-  type WriteResult,
-} from '../records/record.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
+import { type ReadOptions } from '../records/reads/record-reader.js'
+import { type StoredRecord, type WriteResult } from '../records/record.js'
 import type { TableContext } from '../records/table-context.js'
-import { writeBatch, type BatchResult, type BatchWrite } from '../records/writes/batch.js'
-import { publishEvent } from '../records/writes/commit.js'
-import { creating, deleting, updating } from '../records/writes/record-attempts.js'
-import {
-  diffVersions,
-  pruneVersions,
-  purgeRecord,
-  restoreVersion,
-  revisionOptions,
-  undeleteRecord,
-  type FieldDifference,
-  type PruneOptions,
-  type RevisionOptions,
-} from '../records/writes/record-history.js'
-import { createOrUpdateRecord, createRecord, retried } from '../records/writes/record-writer.js'
-import type {
-  CreateOptions,
-  DeleteOptions,
-  UpdateOptions,
-} from '../records/writes/write-options.js'
+import { RecordHistory } from '../records/writes/record-history.js'
+import type { UpdateOptions } from '../records/writes/write-options.js'
 import { checkDefinition, type FieldsOf, type RecordTypeDefinition } from '../schema/define.js'
 import type { Blob } from '../values/blob-value.js'
-import { TypedRecords } from './typed-records.js'
+import { scanOptions, type RecordScan } from '../records/reads/record-scanner.js'
 
 const placeOptions = declareOptions('the place of a blob', {
   /** One index for each list or path around the blob. */
@@ -62,14 +37,6 @@ const placeOptions = declareOptions('the place of a blob', {
 
 /** The position of a blob in a field, and the range of bytes to read. */
 export interface BlobPlace extends OptionsOf<typeof placeOptions> {}
-
-const purgeOptions = declareOptions('a purge', {
-  /** Aborts the call with `ERR_ABORTED`. */
-  signal: checked(checkSignal),
-})
-
-/** Options of {@link RecordTable.purgeDeleted}. */
-export interface PurgeOptions extends OptionsOf<typeof purgeOptions> {}
 
 /** A blob with its bytes. */
 export interface BlobContent {
@@ -88,7 +55,7 @@ export interface BlobContent {
  * `ERR_RECORD_TOO_LARGE`, `ERR_NOT_UNIQUE`, and `ERR_CONCURRENT_RECORD_UPDATE` if another writer
  * changed the record meanwhile.
  */
-export class RecordTable extends RecordReader {
+export class RecordTable extends RecordHistory {
   /** Ordered indexes on fields. */
   readonly indexes: RecordIndexes
   readonly #blobs: Blobs
@@ -104,41 +71,6 @@ export class RecordTable extends RecordReader {
   static check(value: unknown): RecordTable {
     if (typeof value === 'object' && value !== null && #blobs in value) return value
     throw invalidArgument(`a record table is wanted, got ${shown(value)}`)
-  }
-
-  /**
-   * Creates a record. `ERR_RECORD_EXISTS`. A deleted id may be used again; its versions continue.
-   */
-  async create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
-    return createRecord(this.context, creating(this.context, input, options))
-  }
-
-  /**
-   * Changes the given fields. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`. Status `UP_TO_DATE`
-   * if nothing changes, `CONFLICT` if a condition does not hold.
-   */
-  async update(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
-    return retried(this.context, updating(this.context, input, options), options?.retries)
-  }
-
-  /** Creates the record, or updates it if it exists. Safe to repeat. */
-  createOrUpdate(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
-    return createOrUpdateRecord(this.context, input, options)
-  }
-
-  /** Deletes a record with all its versions. `ERR_RECORD_NOT_FOUND`. */
-  async delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
-    return retried(this.context, deleting(this.context, id, options), options?.retries)
-  }
-
-  /**
-   * Writes several different records, all or none. Results are by position. If one write is a
-   * `CONFLICT`, nothing is written, and the other changes are `NOT_WRITTEN`. `Repository.batch`
-   * writes to several tables.
-   */
-  async batch(writes: readonly BatchWrite[]): Promise<BatchResult[]> {
-    const list = readArguments(() => checkArray(writes, 'the writes of a batch'))
-    return writeBatch(list.map((write) => ({ context: this.context, write })))
   }
 
   /** The description of a blob in a field. Errors of {@link readBlob}. */
@@ -174,18 +106,6 @@ export class RecordTable extends RecordReader {
   }
 
   /**
-   * Notifies subscribers of the present record by an event of the type `record-index`. Returns the
-   * sequence of the event; undefined if there is no such record.
-   */
-  async publish(
-    id: RecordIdLike,
-    attributes?: Readonly<Record<string, string>>,
-  ): Promise<number | undefined> {
-    const texts = readArguments(() => attributes && copyAttributes(attributes))
-    return publishEvent(this.context, RecordId.of(id), texts)
-  }
-
-  /**
    * Queries records by the values of their fields, in the order of an index, page by page.
    * `ERR_FIELD_INDEX_NOT_FOUND` if no index fits, `ERR_FIELD_TYPE_NOT_FOUND`,
    * `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` for a value that does not fit its field,
@@ -193,71 +113,6 @@ export class RecordTable extends RecordReader {
    */
   query(query: FieldQuery): Promise<RecordPage> {
     return queryRecords(this.context, this.indexes, query)
-  }
-
-  /** Versioned and mutable fields that differ between two versions, in value or metadata. */
-  async diff(id: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
-    return diffVersions(this.context, RecordId.of(id), from, to)
-  }
-
-  /**
-   * Makes a version with the versioned and mutable fields of an old one, and their metadata. The
-   * restore is an {@link update} with its hooks, rules and errors, so an old version that breaks
-   * the present rules is refused.
-   */
-  async restore(
-    id: RecordIdLike,
-    version: number,
-    options?: RevisionOptions,
-  ): Promise<WriteResult> {
-    return restoreVersion(this.context, RecordId.of(id), version, options)
-  }
-
-  /** Removes old versions, which can no longer be read. */
-  async pruneVersions(id: RecordIdLike, options?: PruneOptions): Promise<WriteResult> {
-    return pruneVersions(this.context, RecordId.of(id), options)
-  }
-
-  /** Restores a deleted record within `undeleteMilliseconds`. */
-  async undelete(id: RecordIdLike): Promise<WriteResult> {
-    return undeleteRecord(this.context, RecordId.of(id))
-  }
-
-  /**
-   * Removes the contents of deleted records whose undelete time is over. Returns the number of
-   * these records. `ERR_ABORTED` by the signal.
-   */
-  async purgeDeleted(options: PurgeOptions = {}): Promise<number> {
-    this.context.checkOpen()
-    const { signal } = purgeOptions.read(options)
-    let count = 0
-    const columns = [headColumn]
-    for await (const row of this.context.table.scan({ columns, signal })) {
-      if (
-        await purgeRecord(this.context, storedRecordId(row.row, `a row of ${this.context.keyText}`))
-      )
-        count++
-    }
-    return count
-  }
-
-  /** Points a version tag to a version, by default the newest one. */
-  async tag(
-    id: RecordIdLike,
-    tag: string,
-    version?: number,
-    options: RevisionOptions = {},
-  ): Promise<WriteResult> {
-    checkText(tag, 'a version tag')
-    if (version !== undefined) checkVersion(version)
-    const settings = revisionOptions.read(options)
-    const target = version ?? (await this.read(id)).version ?? 0
-    return this.update({ id, fields: { [tag]: BigInt(target) } }, settings)
-  }
-
-  /** Removes a version tag. */
-  async untag(id: RecordIdLike, tag: string, options?: RevisionOptions): Promise<WriteResult> {
-    return this.update({ id, fieldsToDelete: [tag] }, options)
   }
 
   /** Typed access to the records of a definition. */
@@ -281,4 +136,80 @@ export async function blobReadError(
   if (!hasCode(error, 'blobNotFound')) return error
   const now = await table.blob(id, field, place).catch(() => undefined)
   return now?.key.equals(blob.key) === true ? blobDamaged('its state is lost') : error
+}
+
+/** A record of a definition. Fields outside the definition are only in `record`. */
+export interface TypedRecord<T> {
+  /** Id of the record. */
+  readonly id: RecordId
+  /** The version that was read; undefined for a record without versions. */
+  readonly version: number | undefined
+  /** Values by property of the definition. */
+  readonly fields: T
+  /** The whole record. */
+  readonly record: StoredRecord
+}
+
+/** Typed access to the records of a table; made by `RecordTable.typed`. */
+export class TypedRecords<D extends RecordTypeDefinition, T> {
+  readonly #table: RecordTable
+  readonly #definition: D
+
+  /** @internal */
+  constructor(table: RecordTable, definition: D) {
+    this.#table = table
+    this.#definition = definition
+  }
+
+  /** Creates a record, by default with a random UUID. Errors of `RecordTable.create`. */
+  async create(fields: T, id?: RecordIdLike): Promise<WriteResult> {
+    const { sets } = this.#split(fields as object)
+    return this.#table.create({ id, type: this.#definition.name, fields: sets })
+  }
+
+  /** Changes the given properties; null removes one. Errors of `RecordTable.update`. */
+  async update(
+    id: RecordIdLike,
+    fields: { readonly [P in keyof T]?: T[P] | null },
+    options?: UpdateOptions,
+  ): Promise<WriteResult> {
+    const { sets, deletes } = this.#split(fields)
+    return this.#table.update({ id, fields: sets, fieldsToDelete: deletes }, options)
+  }
+
+  /** Reads a record. Errors of `RecordTable.read`. */
+  async read(id: RecordIdLike, options?: Pick<ReadOptions, 'version'>): Promise<TypedRecord<T>> {
+    return this.#typed(await this.#table.read(id, options))
+  }
+
+  /** The records of the type and its subtypes, in the order of their ids. */
+  async *scan(scan: Omit<RecordScan, 'fields'> = {}): AsyncGenerator<TypedRecord<T>, void> {
+    const own = { instanceOf: this.#definition.name }
+    const given = scanOptions.read(scan)
+    const filter = given.filter === undefined ? own : { all: [own, given.filter] }
+    for await (const record of this.#table.scan({ ...given, filter })) yield this.#typed(record)
+  }
+
+  #typed(record: StoredRecord): TypedRecord<T> {
+    const fields: Record<string, unknown> = {}
+    for (const [property, name] of Object.entries(this.#definition.fieldNames)) {
+      if (name in record.fields) fields[property] = record.fields[name]
+    }
+    return { id: record.id, version: record.version, fields: fields as T, record }
+  }
+
+  #split(fields: object): { sets: Record<string, unknown>; deletes: string[] } {
+    const sets: Record<string, unknown> = {}
+    const deletes: string[] = []
+    const names = this.#definition.fieldNames as Readonly<Record<string, string>>
+    const given = readArguments(() => ({ ...checkObject(fields, 'the fields of a record') }))
+    for (const [property, value] of Object.entries(given)) {
+      if (!Object.hasOwn(names, property)) {
+        throw invalidArgument(`${this.#definition.name} has no property '${property}'`)
+      }
+      if (value === null) deletes.push(names[property])
+      else if (value !== undefined) sets[names[property]] = value
+    }
+    return { sets, deletes }
+  }
 }

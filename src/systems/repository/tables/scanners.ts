@@ -23,8 +23,7 @@ import { RecordId } from '../record-id.js'
 import { isBytes } from '../value-kinds.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { StoredRecord } from '../records/record.js'
-import type { RecordFilter } from '../records/reads/record-filters.js'
-import { checkScan, type RecordScan } from '../records/reads/record-scanner.js'
+import { scanOptions, type RecordFilter, type RecordScan } from '../records/reads/record-scanner.js'
 import { RecordTable } from './record-table.js'
 
 const ownerOptions = declareOptions('the owner of a scanner', {
@@ -91,7 +90,7 @@ export class Scanners {
     options: ScannerOwner = {},
   ): Promise<string> {
     const { owner } = ownerOptions.read(options)
-    const wanted = checkScan(scan)
+    const wanted = scanOptions.read(scan)
     // Checks the arguments; nothing is read.
     await RecordTable.check(table).scan(wanted).return()
     const { schema, clock, randomBytes, leaseMilliseconds } = this.#parts

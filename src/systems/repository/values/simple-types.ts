@@ -4,8 +4,38 @@ import { keyParts, type KeyPart } from '../../../comfort/keys/key-parts.js'
 import type { ByteReader } from '../../bytes/byte-reader.js'
 import { uint32, type ByteWriter } from '../../bytes/byte-writer.js'
 import { isBytes, isTime } from '../value-kinds.js'
-import { decimalOrder, isDecimal } from './decimal.js'
 import { valueType, type ValueKind, type ValueTypeFactory } from './value-type.js'
+
+const decimalPattern = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/
+const decimalLengthMax = 1000
+
+/**
+ * Whether a text is a decimal, which is exact and keeps its scale: digits, an optional fraction, no
+ * exponent, no leading zeros.
+ */
+function isDecimal(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= decimalLengthMax && decimalPattern.test(value)
+}
+
+/**
+ * Bytes in the order of the numbers, equal for 1.0 and 1.00: sign, number of digits before the
+ * point, digits. For negative numbers all bytes after the sign are inverted.
+ */
+function decimalOrder(text: string): Buffer {
+  const [whole, fraction = ''] = text.replace('-', '').split('.')
+  const significant = fraction.replace(/0+$/, '')
+  const isZero = whole === '0' && significant === ''
+  const digits = Buffer.from(`${whole}${significant}`, 'latin1')
+  const bytes = Buffer.alloc(digits.length + 4)
+  bytes[0] = 1
+  bytes.writeUInt16BE(whole.length, 1)
+  digits.copy(bytes, 3)
+  if (text.startsWith('-') && !isZero) {
+    bytes[0] = 0
+    for (let i = 1; i < bytes.length; i++) bytes[i] = 0xff - bytes[i]
+  }
+  return bytes
+}
 
 /** The forms of a kind whose values are texts. */
 const asText = {
@@ -21,26 +51,21 @@ const string: ValueKind<string> = {
   orderedBytes: (value) => Buffer.from(value),
 }
 
-const int32Max = 2 ** 31
+function isInt32(value: unknown): value is number {
+  return typeof value === 'number' && (value | 0) === value
+}
 
 const integer: ValueKind<number> = {
   wanted: 'a whole number of 32 bits',
-  accept: (value) =>
-    Number.isInteger(value) && (value as number) >= -int32Max && (value as number) < int32Max
-      ? (value as number) + 0
-      : undefined,
+  accept: (value) => (isInt32(value) ? value + 0 : undefined),
   write: (writer, value) => writer.int32(value),
   read: (reader) => reader.int32(),
   toJson: (value) => value,
-  fromJson: (json) => numberOfText(json, /^-?[0-9]{1,10}$/),
+  fromJson: (json) => {
+    const value = typeof json === 'string' && /^-?[0-9]{1,10}$/.test(json) ? Number(json) : NaN
+    return isInt32(value) ? value : undefined
+  },
   orderedBytes: (value) => uint32((value ^ 0x8000_0000) >>> 0),
-}
-
-/** A number given as text in JSON; undefined leaves the decision to `accept`. */
-function numberOfText(json: unknown, pattern: RegExp): number | undefined {
-  const isText = typeof json === 'string' && pattern.test(json)
-  const value = isText ? Number(json) : NaN
-  return Number.isInteger(value) && value >= -int32Max && value < int32Max ? value : undefined
 }
 
 /** The bytes of numbers as in keys, whose order is that of the numbers. */

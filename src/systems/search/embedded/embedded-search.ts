@@ -7,6 +7,7 @@
  * the new commit is in force. Rows of segments that no commit names are removed at the next open.
  */
 import { CellarError, checkDatabase, invalidArgument, type Database } from '../../../api/index.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import { claim } from '../../../comfort/claims.js'
 import { textTerm, type FieldKinds } from '../field-kinds.js'
 import { parseQuery } from '../query-syntax.js'
@@ -65,8 +66,7 @@ export class EmbeddedSearch implements SearchBackend {
   #working: readonly SegmentView[]
   #nextSegment: number
   #pending = new PendingChanges()
-  /** The completion of the last writing call. */
-  #writes: Promise<unknown> = Promise.resolve()
+  readonly #writes = new CallOrder()
   #merging: Promise<void> | undefined
   #mergeError: Error | undefined
   /** Reads of segments and removals of their rows, which {@link close} waits for. */
@@ -234,14 +234,13 @@ export class EmbeddedSearch implements SearchBackend {
 
   /** Closes the index after its searches, once for all calls. Uncommitted changes are lost. */
   close(): Promise<void> {
-    return (this.#closing ??= this.#close())
-  }
-
-  async #close(): Promise<void> {
-    await this.#writes
-    await this.#merging?.catch(() => undefined)
-    while (this.#running.size > 0) await Promise.all(this.#running)
-    this.#release()
+    return (this.#closing ??= this.#writes
+      .run(() => undefined)
+      .then(async () => {
+        await this.#merging?.catch(() => undefined)
+        while (this.#running.size > 0) await Promise.all(this.#running)
+        this.#release()
+      }))
   }
 
   /** Pins the rows of segments while `work` reads them. */
@@ -269,12 +268,10 @@ export class EmbeddedSearch implements SearchBackend {
 
   /** Runs writing work exclusively, in the order of the calls. */
   #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#writes.then(() => {
+    return this.#writes.run(() => {
       this.#checkOpen()
       return work()
     })
-    this.#writes = result.catch(() => undefined)
-    return result
   }
 
   /** Writes the pending changes as a segment. After an error they stay pending. */

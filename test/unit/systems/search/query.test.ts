@@ -4,8 +4,8 @@ import { seededRandom } from '../../../../src/base/random.js'
 import { CellarError } from '../../../../src/entries/index.js'
 import { parseQuery, type QueryNode } from '../../../../src/systems/repository/index.js'
 import { wordsOf } from '../../../../src/systems/search/analysis.js'
-import { parseTime } from '../../../../src/systems/search/date-math.js'
-import { queryText } from '../../../../src/systems/search/query-text.js'
+import { parseTime } from '../../../../src/systems/search/field-kinds.js'
+import { queryText } from '../../../../src/systems/search/solr-search.js'
 import { lengthOf } from '../../../helpers/length.js'
 
 /** A query without the positions in its text. */

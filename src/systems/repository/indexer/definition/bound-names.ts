@@ -2,8 +2,7 @@
  * The field types and record types that a configuration names. They are resolved to ids when the
  * configuration is given, and stored with it, so a renamed type stays the same type.
  */
-import type { FieldType } from '../../schema/field-type.js'
-import type { RecordType } from '../../schema/record-type.js'
+import type { FieldType, RecordType } from '../../schema/types.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 
 /** Ids by the names in a configuration. */

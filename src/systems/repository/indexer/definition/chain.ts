@@ -5,9 +5,9 @@
  */
 import { systemNamespace } from '../../qualified-name.js'
 import { splitEscaped, unescaped } from '../../record-id.js'
-import { leafOf } from '../../schema/rule-checks.js'
+import { leafOf } from '../../schema/type-contents.js'
 import type { BoundNames } from './bound-names.js'
-import { variantPattern, type VariantPattern } from './patterns.js'
+import { variantPattern, type VariantPattern } from './record-matcher.js'
 
 /** A step from a record to others. */
 export type ChainStep =

@@ -1,9 +1,8 @@
 /** Checks a configuration against the schema and compiles it for building documents. */
 import { versionTagNamespace } from '../../qualified-name.js'
-import type { FieldType } from '../../schema/field-type.js'
+import type { FieldType } from '../../schema/types.js'
 import type { BoundNames } from './bound-names.js'
 import { leadsIntoRecord, parseChain, parseRecordChain, type Chain } from './chain.js'
-import { atPlace, configurationError, type Places, placesByPath } from './configuration-error.js'
 import {
   configurationOptions,
   dynamicOptions,
@@ -22,10 +21,10 @@ import {
   type RecordFilterRules,
   type ValueFunction,
 } from './configuration.js'
-import { dynamicName } from './dynamic-fields.js'
+import { atPlace, configurationError, placesByPath, type Places } from './configuration-error.js'
 import { SourceSet, type FieldSources } from './field-sources.js'
 import { builtInFormatters } from './formatters.js'
-import { parseTemplate, type TemplatePart } from './name-template.js'
+import { dynamicName, parseTemplate, type TemplatePart } from './name-template.js'
 import { prepareMatch, type MatchSubject, type RecordMatcher } from './record-matcher.js'
 
 /** A variable in a name: a variant property, a system field, or the id of a field. */
@@ -102,7 +101,8 @@ interface Position {
   readonly before: SourceSet
 }
 
-class Compiler {
+/** Compiles one configuration. */
+export class Compiler {
   readonly #names: BoundNames
   readonly #places: Places
   /** Formatters by name: built-in ones, those of the program, and those of the configuration. */
@@ -121,6 +121,7 @@ class Compiler {
     this.#default = builtIn.get('default')!
   }
 
+  /** The compiled form. `ERR_INDEX_CONFIGURATION` with the location of the error. */
   compile(configuration: IndexConfiguration): PreparedConfiguration {
     const settings = atPlace('the configuration', () => configurationOptions.read(configuration))
     const { formatters, defaultFormatter, recordFilter, dereference } = settings
@@ -234,7 +235,8 @@ class Compiler {
     const name = parseTemplate(rule.name)
     const sources = new SourceSet(at.before)
     const chainOf = (text: string): Chain => {
-      const chain = this.#chain(text, at)
+      const chain = parseChain(text, this.#names, at.isInRecord)
+      this.#noteOwn(chain, at)
       sources.merge(new SourceSet(at.before).follow(chain))
       return chain
     }
@@ -262,12 +264,6 @@ class Compiler {
     return field
   }
 
-  #chain(text: string, at: Position): Chain {
-    const chain = parseChain(text, this.#names, at.isInRecord)
-    this.#noteOwn(chain, at)
-    return chain
-  }
-
   /** Notes the first field of a chain, if it is one of the document's own record. */
   #noteOwn({ steps, end }: Chain, { isOwn }: Position): void {
     if (!isOwn) return
@@ -284,12 +280,4 @@ class Compiler {
     if (found === undefined) throw configurationError(place, `there is no formatter ${name}`)
     return found
   }
-}
-
-/** Compiles a configuration. `ERR_INDEX_CONFIGURATION` with the location of the error. */
-export function compileConfiguration(
-  configuration: IndexConfiguration,
-  options: CompileOptions,
-): PreparedConfiguration {
-  return new Compiler(options).compile(configuration)
 }

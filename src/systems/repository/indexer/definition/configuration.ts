@@ -6,7 +6,6 @@
  * and is stored with the index; the XML form is converted into this form.
  */
 import {
-  unchecked,
   boolean,
   checked,
   checkObject,
@@ -15,13 +14,14 @@ import {
   list,
   required,
   text,
+  unchecked,
   type Option,
   type OptionsOf,
 } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import type { RecordId } from '../../record-id.js'
 import type { RecordTypeName, StoredRecord } from '../../records/record.js'
-import { scopes, type Scope } from '../../schema/field-type.js'
+import { scopes, type Scope } from '../../schema/types.js'
 import type { ValueType } from '../../values/value-type.js'
 
 /** Parts that are read one by one, so that an error has the location of its part. */

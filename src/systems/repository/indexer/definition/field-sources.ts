@@ -131,56 +131,53 @@ export function spanOf(template: readonly TemplatePart[]): NameSpan {
   return { start: texts[0] ?? '', end: texts[texts.length - 1] ?? '' }
 }
 
-/** Whether a name is in the span. */
-export function isWithin({ start, end }: NameSpan, name: string): boolean {
-  return end === undefined ? name === start : name.startsWith(start) && name.endsWith(end)
-}
-
 /** The sources of some fields of a document, or of the document itself. */
 export interface ShownField {
   readonly names: NameSpan
   readonly sources: FieldSources
 }
 
+/** The key of names, in maps and in stored rows. */
+export function keyOf({ start, end }: NameSpan): string {
+  return JSON.stringify(end === undefined ? [start] : [start, end])
+}
+
 /** Sources by the names of fields of documents. */
 export class NamedSources {
-  readonly #byName = new Map<string, SourceSet>()
-  /** Those of spans, by beginning and end. */
-  readonly #bySpan = new Map<string, ShownField & { readonly sources: SourceSet }>()
+  readonly #byKey = new Map<string, SourceSet>()
+  readonly #spans: ShownField[] = []
 
   /** The sources of exactly these names. */
-  at({ start, end }: NameSpan): SourceSet | undefined {
-    if (end === undefined) return this.#byName.get(start)
-    return this.#bySpan.get(JSON.stringify([start, end]))?.sources
+  at(names: NameSpan): SourceSet | undefined {
+    return this.#byKey.get(keyOf(names))
   }
 
   /** Adds sources of names; returns whether anything was new. */
-  add(names: NameSpan, sources: FieldSources): boolean {
+  add(names: NameSpan, given: FieldSources): boolean {
     const known = this.at(names)
-    if (known !== undefined) return known.merge(sources)
-    const { start, end } = names
-    const own = new SourceSet(sources)
-    if (end === undefined) this.#byName.set(start, own)
-    else this.#bySpan.set(JSON.stringify([start, end]), { names, sources: own })
+    if (known !== undefined) return known.merge(given)
+    const sources = new SourceSet(given)
+    this.#byKey.set(keyOf(names), sources)
+    if (names.end !== undefined) this.#spans.push({ names, sources })
     return true
   }
 
   /** All sources of a field; undefined if there are none of its name. */
   of(name: string): SourceSet | undefined {
-    const own = this.#byName.get(name)
-    const all = own && new SourceSet(own)
-    return [...this.#bySpan.values()].reduce((found, { names, sources }) => {
-      if (!isWithin(names, name)) return found
-      const merged = found ?? new SourceSet()
-      merged.merge(sources)
-      return merged
-    }, all)
+    const own = this.at({ start: name, end: undefined })
+    const spans = this.#spans.filter(({ names: { start, end } }) => {
+      return name.startsWith(start) && name.endsWith(end!)
+    })
+    if (own === undefined && spans.length === 0) return undefined
+    const all = new SourceSet(own)
+    for (const { sources } of spans) all.merge(sources)
+    return all
   }
 
   /** Forgets all names. */
   clear(): void {
-    this.#byName.clear()
-    this.#bySpan.clear()
+    this.#byKey.clear()
+    this.#spans.length = 0
   }
 }
 

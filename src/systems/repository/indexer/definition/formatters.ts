@@ -1,6 +1,6 @@
 /** Formatters turn values into the texts of a document. */
-import type { FieldType } from '../../schema/field-type.js'
-import { leafOf } from '../../schema/rule-checks.js'
+import type { FieldType } from '../../schema/types.js'
+import { leafOf } from '../../schema/type-contents.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
@@ -45,38 +45,34 @@ export function textOf({ value, type }: IndexValue, find: FieldFinder): string {
   }
 }
 
-function withoutEmpty(texts: readonly string[]): string[] {
-  return texts.filter((text) => text !== '')
-}
-
 /** `foo/bar` becomes `0/foo` and `1/foo/bar`. */
 function facetsOf(path: string): string[] {
   const parts = path.split('/').filter((part) => part !== '')
   return parts.map((_, level) => `${level}/${parts.slice(0, level + 1).join('/')}`)
 }
 
+/** The JSON of a value; of a record its fields by local name, without embedded records. */
 function jsonOf(value: unknown, type: ValueType, find: FieldFinder): unknown {
   if (type.element !== undefined) {
     return (value as readonly unknown[]).map((each) => jsonOf(each, type.element!, find))
   }
-  if (type.base === 'RECORD') return shallowRecord(value as EmbeddedRecord, find)
+  if (type.base === 'RECORD') {
+    const shown = Object.entries((value as EmbeddedRecord).fields).flatMap(([name, each]) => {
+      const field = find(name)
+      if (leafOf(field).base === 'RECORD') return []
+      return [[name.slice(name.indexOf('}') + 1), jsonOf(each, field.type, find)] as const]
+    })
+    return Object.fromEntries(shown)
+  }
   const json = type.toJson(value)
   return typeof json === 'bigint' ? String(json) : json
 }
 
-/** The fields by local name, without embedded records. */
-function shallowRecord({ fields }: EmbeddedRecord, find: FieldFinder): unknown {
-  const shown = Object.entries(fields).flatMap(([name, value]) => {
-    const field = find(name)
-    if (leafOf(field).base === 'RECORD') return []
-    return [[name.slice(name.indexOf('}') + 1), jsonOf(value, field.type, find)] as const]
-  })
-  return Object.fromEntries(shown)
-}
-
 /** The built-in formatters, by their names and by the class names of the XML form. */
 export function builtInFormatters(find: FieldFinder): ReadonlyMap<string, Formatter> {
-  const text: Formatter = (values) => withoutEmpty(values.map((value) => textOf(value, find)))
+  const text: Formatter = (values) => {
+    return values.map((value) => textOf(value, find)).filter((each) => each !== '')
+  }
   const first: Formatter = (values) => text(values.slice(0, 1))
   const json: Formatter = (values) => {
     return values.map(({ value, type }) => JSON.stringify(jsonOf(value, type, find)))
@@ -88,10 +84,10 @@ export function builtInFormatters(find: FieldFinder): ReadonlyMap<string, Format
     ['shallowJson', 'ShallowJsonFormatter', json],
     ['hierarchicalFacetPrefix', 'HierarchicalFacetPrefixFormatter', facets],
   ]
-  const formatters = new Map<string, Formatter>()
-  for (const [name, className, formatter] of named) {
-    formatters.set(name, formatter)
-    formatters.set(className, formatter)
-  }
-  return formatters
+  return new Map(
+    named.flatMap(([name, className, formatter]) => [
+      [name, formatter],
+      [className, formatter],
+    ]),
+  )
 }

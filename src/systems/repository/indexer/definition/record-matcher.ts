@@ -1,10 +1,13 @@
-/** Decides whether a record matches: by type, value, variant properties and table. */
-import { splitEscaped, type RecordId } from '../../record-id.js'
+/**
+ * Decides whether a record matches: by type, value, variant properties and table. Also patterns of
+ * names, of variant properties and of value types.
+ */
+import { splitEscaped, unescaped, type RecordId } from '../../record-id.js'
 import { encodeField } from '../../records/field-values.js'
-import type { FieldType } from '../../schema/field-type.js'
+import type { FieldType } from '../../schema/types.js'
 import type { BoundNames } from './bound-names.js'
 import type { FieldMatch, RecordMatch } from './configuration.js'
-import { fitsPattern, namePattern, variantPattern } from './patterns.js'
+import type { ValueType } from '../../values/value-type.js'
 
 /** The subject of a match: a record, or an embedded record with the id and table of its holder. */
 export interface MatchSubject {
@@ -108,4 +111,116 @@ function variantTest(text: string): Test {
   )
   const hasOthers = parts.includes('*')
   return ({ id }) => fitsPattern(pattern, id, hasOthers)
+}
+
+/** Returns the text matched by the `*`, '' without one; undefined if the name does not match. */
+type NamePattern = (name: string) => string | undefined
+
+/** Whether a pattern of names has a `*` that stands for other text. */
+export function hasWildcard(pattern: string): boolean {
+  return pattern.startsWith('*') || pattern.endsWith('*')
+}
+
+/**
+ * A pattern with a `*` at the beginning or the end; a `*` elsewhere, or a second one, is a literal
+ * character.
+ */
+export function namePattern(pattern: string): NamePattern {
+  if (pattern.startsWith('*')) {
+    const end = pattern.slice(1)
+    return (name) => (name.endsWith(end) ? name.slice(0, name.length - end.length) : undefined)
+  }
+  if (pattern.endsWith('*')) {
+    const start = pattern.slice(0, -1)
+    return (name) => (name.startsWith(start) ? name.slice(start.length) : undefined)
+  }
+  return (name) => (name === pattern ? '' : undefined)
+}
+
+/** Variant properties of records; null matches any value. */
+export type VariantPattern = Readonly<Record<string, string | null>>
+
+/** The pattern of parts such as `lang` and `lang=en`. Throws if one is malformed, with `text`. */
+export function variantPattern(parts: readonly string[], text: string): VariantPattern {
+  const pattern = new Map<string, string | null>()
+  for (const part of parts) {
+    const [name, value, ...more] = splitEscaped(part, '=').map((each) => each.trim())
+    const isMalformed = name === '' || value === '' || more.length > 0
+    if (isMalformed || pattern.has(unescaped(name, text))) {
+      throw new Error(`the variant properties '${text}' cannot be read`)
+    }
+    const given = value as string | undefined
+    pattern.set(unescaped(name, text), given === undefined ? null : unescaped(given, text))
+  }
+  return Object.fromEntries(pattern)
+}
+
+/** Whether a record has the variant properties of a pattern, and others only if `hasOthers`. */
+export function fitsPattern(pattern: VariantPattern, id: RecordId, hasOthers = false): boolean {
+  const own = id.variantProperties
+  const names = Object.keys(pattern)
+  const fits = names.every((name) => {
+    return Object.hasOwn(own, name) && (pattern[name] === null || pattern[name] === own[name])
+  })
+  return fits && (hasOthers || names.length === Object.keys(own).length)
+}
+
+/** Tests the names of a type from a level inwards. */
+type Level = (names: readonly string[]) => boolean
+
+const levelsMax = 32
+
+const anyLevels: Readonly<Record<string, Level>> = {
+  '*': ({ length }) => length <= 1,
+  '+': ({ length }) => length === 1,
+  '**': () => true,
+  '++': ({ length }) => length >= 1,
+}
+
+/**
+ * A pattern of value types: names with `*`. For arguments: `<x>`, `<*>` zero or one level, `<+>`
+ * exactly one, `<**>` any number of levels, `<++>` at least one. Parentheses may replace angle
+ * brackets, so that XML needs no escapes. Commas separate alternatives. Throws if malformed.
+ */
+export function typePattern(pattern: string): (type: ValueType) => boolean {
+  const text = pattern.replaceAll('(', '<').replaceAll(')', '>')
+  const levels = alternatives(text).map((each) => levelOf(each.trim(), 0))
+  return (type) => {
+    const names = namesOf(type)
+    return levels.some((matches) => matches(names))
+  }
+}
+
+/** A name with the levels below, or the name of a record type. */
+function levelOf(text: string, depth: number): Level {
+  if (depth > levelsMax) throw new Error('the pattern of a type is too deep')
+  const isRecordType = depth > 0 && text.startsWith('{')
+  const open = isRecordType ? -1 : text.indexOf('<')
+  const name = (open < 0 ? text : text.slice(0, open)).trim()
+  const isName = name !== '' && (isRecordType || !/[<>]/.test(name))
+  if (!isName) throw new Error(`a pattern of a type is incomplete: ${text}`)
+  const matches = namePattern(name)
+  if (open < 0) return (names) => names.length === 1 && matches(names[0]) !== undefined
+  if (!text.endsWith('>')) throw new Error(`a pattern of a type lacks its '>': ${text}`)
+  const inner = text.slice(open + 1, -1).trim()
+  const below = Object.hasOwn(anyLevels, inner) ? anyLevels[inner] : levelOf(inner, depth + 1)
+  return (names) => names.length > 0 && matches(names[0]) !== undefined && below(names.slice(1))
+}
+
+function alternatives(text: string): string[] {
+  const parts = ['']
+  let depth = 0
+  for (const char of text) {
+    if (char === '<' || char === '{') depth++
+    else if (char === '>' || char === '}') depth--
+    if (char === ',' && depth <= 0) parts.push('')
+    else parts[parts.length - 1] += char
+  }
+  return parts
+}
+
+/** The names of a type from the outside in: `LIST<LINK<{n}a>>` is LIST, LINK and `{n}a`. */
+function namesOf({ base, recordType, element }: ValueType): string[] {
+  const own = recordType === undefined ? [base] : [base, recordType]
+  return element === undefined ? own : [...own, ...namesOf(element)]
 }

@@ -3,21 +3,23 @@
  * dependency, with the fields used, before it is read. So a concurrent change of that record either
  * finds the note or is seen by the read.
  */
-import type { Link } from '../../link.js'
-import type { RecordId } from '../../record-id.js'
-import { eachValue } from '../../values/nested-types.js'
+import { Link } from '../../link.js'
+import { eachValue, type EmbeddedRecord } from '../../values/nested-types.js'
 import type { StoredRecord } from '../../records/record.js'
-import type { FieldType } from '../../schema/field-type.js'
-import type { EmbeddedRecord } from '../../values/nested-types.js'
-import type { Chain, ChainStep } from '../definition/chain.js'
+import type { FieldType } from '../../schema/types.js'
+import type { Chain, ChainStep, SystemField } from '../definition/chain.js'
 import type { IndexValue } from '../definition/configuration.js'
 import type { SourceSet } from '../definition/field-sources.js'
 import { flattened } from '../definition/formatters.js'
-import { fitsPattern, type VariantPattern } from '../definition/patterns.js'
-import type { MatchSubject } from '../definition/record-matcher.js'
+import {
+  fitsPattern,
+  type MatchSubject,
+  type VariantPattern,
+} from '../definition/record-matcher.js'
 import type { IndexContext } from '../index-context.js'
 import { placeKey, type Dependency, type Place } from '../index-rows.js'
-import { systemValues } from './system-values.js'
+import type { SchemaCache } from '../../schema/schema-cache.js'
+import { ValueTypes } from '../../values/value-types.js'
 
 /** Pseudo field of a dependency: the version of the record. */
 export const versionOfRecord = 'version'
@@ -146,7 +148,8 @@ export class ChainWalk {
     isLinked: boolean,
     variants?: VariantPattern,
   ): Promise<Visited[]> {
-    const looked = this.#note(table, id.master, variants ?? id.variantProperties)
+    const looked = this.#note(table, id.master.text, variants ?? id.variantProperties)
+    this.#masters.add(placeKey({ table, id: id.master }))
     const { records } = this.#context
     let ids = [id]
     if (variants !== undefined) {
@@ -166,12 +169,64 @@ export class ChainWalk {
   }
 
   /** Notes a dependency on records; the fields used are added to the returned set. */
-  #note(table: string, id: RecordId, pattern: VariantPattern): Set<string> {
-    const master = id.text
+  #note(table: string, master: string, pattern: VariantPattern): Set<string> {
     const key = `${table}/${master}/${JSON.stringify(Object.entries(pattern).sort())}`
     const noted = this.#noted.get(key) ?? { table, master, pattern, fields: new Set<string>() }
     this.#noted.set(key, noted)
-    this.#masters.add(placeKey({ table, id }))
     return noted.fields
   }
+}
+
+interface TypeVersion {
+  readonly name: string
+  readonly version: number
+}
+
+const types = new ValueTypes()
+const text = types.parse('STRING')
+const number = types.parse('LONG')
+const link = types.parse('LINK')
+
+/** Values of a system field. */
+function systemValues(
+  field: SystemField,
+  { id, table, version, type, typeVersion }: Visited,
+  schema: SchemaCache,
+): IndexValue[] {
+  if (field === 'id') return [{ value: id.text, type: text }]
+  if (field === 'link') return [{ value: Link.to(id, table), type: link }]
+  if (field === 'version') {
+    return version === undefined ? [] : [{ value: BigInt(version), type: number }]
+  }
+  if (type === undefined) return []
+  const own = { name: type, version: typeVersion ?? schema.recordType(type).version }
+  const isOwn = field.startsWith('recordType')
+  // `recordTypes`, `recordTypeNames` and `recordTypesWithVersion` also show the supertypes.
+  const above = isOwn && !/s$|sWith/.test(field) ? [] : supertypesOf(own, schema)
+  const part = /(Namespace|Name|WithVersion|Version)s?$/.exec(field)?.[1]
+  return (isOwn ? [own, ...above] : above).map(({ name, version }) => {
+    const end = name.indexOf('}')
+    if (part === 'Version') return { value: BigInt(version), type: number }
+    let value = name
+    if (part === 'Name') value = name.slice(end + 1)
+    else if (part === 'Namespace') value = name.slice(1, end)
+    else if (part === 'WithVersion') value = `${name}:${version}`
+    return { value, type: text }
+  })
+}
+
+/** All supertypes of a type, each once. */
+function supertypesOf(own: TypeVersion, schema: SchemaCache): TypeVersion[] {
+  const found = new Map<string, TypeVersion>([[own.name, own]])
+  const visit = ({ name, version }: TypeVersion): void => {
+    for (const supertype of schema.recordType(name, version).supertypes) {
+      const { name: above } = schema.recordTypeById(supertype.id)
+      if (found.has(above)) continue
+      const next = { name: above, version: supertype.version }
+      found.set(above, next)
+      visit(next)
+    }
+  }
+  visit(own)
+  return [...found.values()].slice(1)
 }

@@ -6,10 +6,10 @@ import { checkArray, shown } from '../../../../api/index.js'
 import { reservedFields, type SearchDocument } from '../../../search/search-backend.js'
 import { invalidArgument } from '../../errors.js'
 import type { StoredRecord } from '../../records/record.js'
-import type { FieldType } from '../../schema/field-type.js'
+import type { FieldType } from '../../schema/types.js'
 import type { PreparedField, PreparedNode } from '../definition/compile.js'
-import { atPlace } from '../definition/configuration-error.js'
 import type { IndexValue, ValueFunction } from '../definition/configuration.js'
+import { atPlace } from '../definition/configuration-error.js'
 import { SourceSet, spanOf, type NameSpan, type ShownField } from '../definition/field-sources.js'
 import { flattened, textOf } from '../definition/formatters.js'
 import { fillTemplate } from '../definition/name-template.js'
@@ -38,16 +38,8 @@ export interface BuiltDocument {
   readonly failures: readonly FailedExtraction[]
 }
 
-/** Builds a document. */
-export function buildDocument(
-  context: IndexContext,
-  subject: DocumentSubject,
-): Promise<BuiltDocument> {
-  return new Draft(context, subject).build()
-}
-
 /** A document under construction. */
-class Draft {
+export class DocumentDraft {
   readonly #context: IndexContext
   readonly #subject: DocumentSubject
   readonly #versionTag: string

@@ -10,8 +10,8 @@ import {
   type Result,
 } from '../../../../api/index.js'
 import { invalidArgument, recordNotFound, repositoryError, versionNotFound } from '../../errors.js'
-import { tagNameOf, lastTag } from '../../qualified-name.js'
-import { RecordId, type RecordIdLike, storedRecordId } from '../../record-id.js'
+import { lastTag, tagNameOf } from '../../qualified-name.js'
+import { RecordId, storedRecordId, type RecordIdLike } from '../../record-id.js'
 import { decodeField } from '../field-values.js'
 import { headColumn, versionColumn, type HeadHeader, type RecordState } from '../record-state.js'
 import { checkVersion, versionOption, type StoredRecord } from '../record.js'
@@ -26,9 +26,10 @@ import {
   versionAt,
   versionParts,
   versionsAtOnce,
+  viewOf,
+  type WantedFields,
 } from './record-heads.js'
 import { scanRecords, type RecordScan } from './record-scanner.js'
-import { viewOf, type WantedFields } from './record-view.js'
 
 const fields = {
   /** Qualified names; absent or empty = all fields. */

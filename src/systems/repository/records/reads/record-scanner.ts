@@ -4,24 +4,35 @@
 import {
   checkArray,
   checked,
+  checkObject,
   checkSignal,
+  checkText,
   declareOptions,
   integer,
+  readArguments,
   unchecked,
+  type CompareOperator,
   type OptionsOf,
   type Scan,
-  type SettingsOf,
 } from '../../../../api/index.js'
-import { RecordId, type RecordIdLike, storedRecordId } from '../../record-id.js'
+import { RecordId, storedRecordId, type RecordIdLike } from '../../record-id.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import { isBytes } from '../../value-kinds.js'
-import { decodeHead, headColumn, isDeletedHead } from '../record-state.js'
-import type { StoredRecord } from '../record.js'
+import {
+  decodeHead,
+  headColumn,
+  isDeletedHead,
+  newestCell,
+  type RecordState,
+} from '../record-state.js'
+import { checkVersion, type StoredRecord } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
-import { viewOf, type WantedFields } from './record-view.js'
+import { viewOf, type WantedFields } from './record-heads.js'
+import { invalidArgument } from '../../errors.js'
+import { comparison, operatorOption } from '../field-values.js'
 
-const scanOptions = declareOptions('a scan of records', {
+/** The declaration of {@link RecordScan}. */
+export const scanOptions = declareOptions('a scan of records', {
   /** First id, which need not exist. Bytes are taken as a row. */
   startId: unchecked<RecordIdLike | Uint8Array>(),
   /** End of the scan, exclusive. If it equals the start, the scan returns that one record. */
@@ -40,11 +51,6 @@ const scanOptions = declareOptions('a scan of records', {
 
 /** Range, filter and fields of a scan. */
 export interface RecordScan extends OptionsOf<typeof scanOptions> {}
-
-/** Checks the options of a scan and copies them. `ERR_INVALID_ARGUMENT`. */
-export function checkScan(scan: RecordScan): SettingsOf<typeof scanOptions> {
-  return scanOptions.read(scan)
-}
 
 /**
  * Rows of the first and of the largest batch; each batch has twice as many rows as the one before.
@@ -84,7 +90,9 @@ async function* scanned(
       if (batch.length === 0) return
       for (const row of batch) {
         const key = row.row!
-        if (isBehind(key, filter?.rowPrefix)) return
+        // After all rows with the prefix.
+        const { rowPrefix: prefix } = filter ?? {}
+        if (prefix && Buffer.compare(key.subarray(0, prefix.length), prefix) > 0) return
         const bytes = row.value(headColumn)!
         const id = storedRecordId(key, what)
         if (isDeletedHead(bytes, id)) continue
@@ -99,11 +107,6 @@ async function* scanned(
   }
 }
 
-/** Whether a row sorts after all rows with a prefix. */
-function isBehind(row: Buffer, prefix: Buffer | undefined): boolean {
-  return prefix !== undefined && Buffer.compare(row.subarray(0, prefix.length), prefix) > 0
-}
-
 /**
  * Scans records. Invalid arguments throw `ERR_INVALID_ARGUMENT` at the call, before the first read.
  */
@@ -112,7 +115,7 @@ export function scanRecords(
   given: RecordScan = {},
 ): AsyncGenerator<StoredRecord, void> {
   context.checkOpen()
-  const scan = checkScan(given)
+  const scan = scanOptions.read(given)
   const { schema } = context
   const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema)
   const wanted = wantedFields(schema, scan.fields)
@@ -127,4 +130,159 @@ export function scanRecords(
     ...(prefix === undefined ? range : { prefix }),
   }
   return scanned(context, rows, limit, filter, wanted)
+}
+
+/** A filter of a record scan. It sees all fields, not only the returned ones. */
+export type RecordFilter =
+  /** Ids whose bytes begin with the bytes of this one, also longer ids with the same beginning. */
+  | {
+      /** An id; its bytes are the prefix. */
+      readonly idPrefix: RecordIdLike
+    }
+  /** The variants of a master with exactly these properties; null = any value. */
+  | {
+      /** The master. */
+      readonly variantsOf: RecordIdLike
+      /** Variant properties by name; null = any value. Default: the master alone. */
+      readonly dimensions?: Readonly<Record<string, string | null>> | undefined
+    }
+  /** Records of a type, optionally of one version of the type. */
+  | {
+      /** Name of the record type. */
+      readonly recordType: string
+      /** Version of the record type; default any. */
+      readonly version?: number | undefined
+    }
+  /** Records of a type and its subtypes. */
+  | {
+      /** Name of the record type. */
+      readonly instanceOf: string
+    }
+  /** Compares the newest value of a field. */
+  | {
+      /** Name of the field. */
+      readonly field: string
+      /** Default `EQUAL`. */
+      readonly operator?: CompareOperator | undefined
+      /** The right operand of the comparison. */
+      readonly value: unknown
+      /** Whether records without the field are left out. Default true. */
+      readonly filterIfMissing?: boolean | undefined
+    }
+  | {
+      /** All of these hold; an empty list holds. */
+      readonly all: readonly RecordFilter[]
+    }
+  | {
+      /** One of these holds; an empty list does not hold. */
+      readonly any: readonly RecordFilter[]
+    }
+
+/** The decision of a filter: whether a record passes. */
+type RecordTest = (id: RecordId, state: RecordState) => boolean
+
+/** A filter ready for use, with the common prefix of the rows that can pass, if there is one. */
+export interface PreparedFilter {
+  readonly test: RecordTest
+  readonly rowPrefix?: Buffer | undefined
+}
+
+/** Limit of nested filters. */
+const depthMax = 100
+
+/** Checks the form of a filter and of its parts at every depth. `ERR_INVALID_ARGUMENT`. */
+export function checkFilter(filter: RecordFilter, depth = 0): RecordFilter {
+  checkObject(filter, 'a filter')
+  if (depth >= depthMax) throw invalidArgument(`filters nest ${depthMax} deep at most`)
+  const parts = 'all' in filter ? filter.all : 'any' in filter ? filter.any : []
+  for (const part of checkArray(parts, 'the parts of a filter')) checkFilter(part, depth + 1)
+  if ('variantsOf' in filter) {
+    const wanted = Object.values(checkObject(filter.dimensions ?? {}, 'the dimensions of a filter'))
+    for (const each of wanted) if (each !== null) checkText(each, 'a dimension of a filter')
+  } else if ('recordType' in filter) {
+    if (filter.version !== undefined) checkVersion(filter.version)
+  } else if ('field' in filter) {
+    operatorOption.read(filter.operator, 'operator')
+    if (typeof (filter.filterIfMissing ?? true) !== 'boolean') {
+      throw invalidArgument('filterIfMissing must be true or false')
+    }
+  }
+  return filter
+}
+
+/**
+ * Prepares a filter. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`,
+ * `ERR_RECORD_TYPE_NOT_FOUND`.
+ */
+export function prepareFilter(filter: RecordFilter, schema: SchemaCache): PreparedFilter {
+  return readArguments(() => prepared(checkFilter(filter), schema))
+}
+
+function prepared(filter: RecordFilter, schema: SchemaCache): PreparedFilter {
+  if ('all' in filter) {
+    const parts = filter.all.map((each) => prepared(each, schema))
+    const rowPrefix = parts.find((part) => part.rowPrefix !== undefined)?.rowPrefix
+    return { test: (id, state) => parts.every(({ test }) => test(id, state)), rowPrefix }
+  }
+  if ('any' in filter) {
+    const parts = filter.any.map((each) => prepared(each, schema))
+    return { test: (id, state) => parts.some(({ test }) => test(id, state)) }
+  }
+  if ('idPrefix' in filter) {
+    const rowPrefix = RecordId.of(filter.idPrefix).bytes
+    const test: RecordTest = ({ bytes }) => bytes.subarray(0, rowPrefix.length).equals(rowPrefix)
+    return { test, rowPrefix }
+  }
+  if ('variantsOf' in filter) return variantFilter(filter.variantsOf, filter.dimensions ?? {})
+  if ('instanceOf' in filter) {
+    const { id } = schema.recordType(filter.instanceOf)
+    const ids = schema.subtypes(id).add(id)
+    return { test: (_, { type }) => ids.has(schema.recordTypeAt(type.ordinal)?.id ?? '') }
+  }
+  if ('recordType' in filter) {
+    const { ordinal } = schema.recordType(filter.recordType)
+    const { version } = filter
+    return {
+      test: (_, { type }) => {
+        return type.ordinal === ordinal && (version === undefined || type.version === version)
+      },
+    }
+  }
+  if ('field' in filter) return { test: fieldTest(filter, schema) }
+  throw invalidArgument(
+    `a filter has one of the known forms, got the names ${Object.keys(filter).slice(0, 10).join(', ')}`,
+  )
+}
+
+function variantFilter(
+  masterLike: RecordIdLike,
+  dimensions: Readonly<Record<string, string | null>>,
+): PreparedFilter {
+  const { master } = RecordId.of(masterLike)
+  const wanted = Object.entries(dimensions)
+  const test: RecordTest = (id) => {
+    const properties = id.variantProperties
+    return (
+      id.master.equals(master) &&
+      Object.keys(properties).length === wanted.length &&
+      wanted.every(([name, value]) => {
+        const own = Object.hasOwn(properties, name) ? properties[name] : undefined
+        return own !== undefined && (value === null || own === value)
+      })
+    )
+  }
+  return { test, rowPrefix: master.bytes }
+}
+
+function fieldTest(
+  filter: Extract<RecordFilter, { readonly field: string }>,
+  schema: SchemaCache,
+): RecordTest {
+  const { field: name, operator = 'EQUAL', value, filterIfMissing = true } = filter
+  const field = schema.field(name)
+  const compares = comparison(field, operator, value, schema)
+  return (_, state) => {
+    const cell = newestCell(state, field.ordinal)
+    return cell === undefined ? !filterIfMissing : compares(cell.value)
+  }
 }

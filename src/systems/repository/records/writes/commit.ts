@@ -14,10 +14,8 @@ import {
 import { concurrentUpdate, repositoryError } from '../../errors.js'
 import { isVersionTag } from '../../qualified-name.js'
 import { hasMembers } from '../../stored-cells.js'
-import type { RecordId } from '../../record-id.js'
 import type { RecordChange } from './record-change.js'
 import {
-  decodeHead,
   encodeHead,
   encodeVersion,
   eventColumn,
@@ -25,6 +23,29 @@ import {
   versionColumn,
 } from '../record-state.js'
 import type { TableContext } from '../table-context.js'
+
+/**
+ * The commits that run at present. One that began before the declaration of an index does not write
+ * rows of that index, so a build must wait for it.
+ */
+export class CommitGate {
+  readonly #running = new Set<Promise<unknown>>()
+
+  /** Runs a commit. */
+  async run<T>(running: Promise<T>): Promise<T> {
+    this.#running.add(running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(running)
+    }
+  }
+
+  /** Resolves when all commits that run now have ended. */
+  async turn(): Promise<void> {
+    await Promise.allSettled(this.#running)
+  }
+}
 
 /** A check, and the error of the write if the check fails. */
 export interface CommitCheck {
@@ -103,41 +124,6 @@ function eventText({ context, change }: TableChange): string {
   return `${text}}`
 }
 
-/**
- * Writes an event of an existing record, and changes nothing else. Returns the sequence of the
- * event; undefined if the record does not exist or was deleted.
- */
-export async function publishEvent(
-  context: TableContext,
-  id: RecordId,
-  attributes: Readonly<Record<string, string>> | undefined,
-): Promise<number | undefined> {
-  context.checkOpen()
-  const { table, database, durability, repository, name } = context
-  const type = 'record-index'
-  const event: StoredEvent = {
-    type,
-    repository,
-    table: name,
-    id: id.text,
-    updatedFields: [],
-    attributes,
-  }
-  for (;;) {
-    const stored = await table.get({ row: id.bytes, columns: [headColumn] })
-    const head = stored.value(headColumn)
-    if (head === undefined || decodeHead(head, id).isDeleted) return undefined
-    const row = { table, row: id.bytes }
-    const cells = { [eventColumn]: JSON.stringify(event) }
-    const { sequence } = await database.atomic({
-      checks: [{ ...row, column: headColumn, equals: head }],
-      mutations: [{ ...row, mutations: [{ put: { cells, timestamp: 1 } }] }],
-      durability,
-    })
-    if (sequence !== undefined) return sequence
-  }
-}
-
 function rowOf(changed: TableChange): AtomicMutation {
   const { context, change } = changed
   const { id, before, after, versions } = change
@@ -159,7 +145,7 @@ function rowOf(changed: TableChange): AtomicMutation {
 }
 
 /** Holds while no other writer has changed the record. */
-export function unchangedCheck({ context, change }: TableChange): CommitCheck {
+function unchangedCheck({ context, change }: TableChange): CommitCheck {
   const { id, beforeBytes } = change
   const check: AtomicCheck = {
     table: context.table,
@@ -171,14 +157,8 @@ export function unchangedCheck({ context, change }: TableChange): CommitCheck {
 }
 
 /** Commits changes, all or none. Returns the sequence of the batch in the change feed. */
-export async function commit(changes: readonly TableChange[]): Promise<number> {
-  const { gate } = changes[0].context
-  const generation = gate.enter()
-  try {
-    return await commitInside(changes)
-  } finally {
-    gate.leave(generation)
-  }
+export function commit(changes: readonly TableChange[]): Promise<number> {
+  return changes[0].context.gate.run(commitInside(changes))
 }
 
 async function commitInside(changes: readonly TableChange[]): Promise<number> {
@@ -199,20 +179,13 @@ async function commitInside(changes: readonly TableChange[]): Promise<number> {
   const { database, durability } = context
   const batch = { checks: checks.map(({ check }) => check), mutations, durability }
   const result = await database.atomic(batch).catch((error: unknown) => {
-    throw tooLarge(changes, error)
+    if (!(error instanceof CellarError) || error.code !== ErrorCode.tooLarge) throw error
+    const ids = changes.slice(0, 3).map(({ change }) => change.id.text)
+    const which = changes.length > ids.length ? `${ids.join(', ')} and others` : ids.join(', ')
+    const message = `what is to be written of ${which} is too large: ${error.message}`
+    throw repositoryError('recordTooLarge', message, error)
   })
   if (!result.success) throw checks[result.failedCheck ?? 0].failure()
   for (const follow of followers) await follow().catch(() => undefined)
   return result.sequence!
-}
-
-/**
- * Turns the error of a cell that is too large into `ERR_RECORD_TOO_LARGE`; others pass unchanged.
- */
-function tooLarge(changes: readonly TableChange[], error: unknown): unknown {
-  if (!(error instanceof CellarError) || error.code !== ErrorCode.tooLarge) return error
-  const ids = changes.slice(0, 3).map(({ change }) => change.id.text)
-  const which = changes.length > ids.length ? `${ids.join(', ')} and others` : ids.join(', ')
-  const message = `what is to be written of ${which} is too large: ${error.message}`
-  return repositoryError('recordTooLarge', message, error)
 }

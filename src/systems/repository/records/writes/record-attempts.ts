@@ -5,10 +5,8 @@
 import { readArguments, shown } from '../../../../api/index.js'
 import { invalidArgument, invalidRecord, repositoryError, versionNotFound } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
-import type { FieldType } from '../../schema/field-type.js'
-import type { RecordType } from '../../schema/record-type.js'
+import type { FieldType, RecordType } from '../../schema/types.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
-import { holds } from '../conditions.js'
 import { taggedVersions } from '../field-values.js'
 import {
   lacksVersion,
@@ -18,29 +16,37 @@ import {
   versionsAtOnce,
   versionState,
   versionStates,
+  viewOf,
   type LiveHead,
   type StoredHead,
+  type WantedFields,
 } from '../reads/record-heads.js'
-import { viewOf, type WantedFields } from '../reads/record-view.js'
 import { encodeHead, encodeVersion, type RecordState, type VersionState } from '../record-state.js'
 import type { RecordInput, StoredRecord, WriteStatus } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import { validate, withDefaults } from '../validation.js'
 import {
   createState,
   deleteState,
   hasSeen,
   mutateVersion,
+  noVersions,
   updateState,
   withOwnMetadata,
   type RecordChange,
   type StateChange,
 } from './record-change.js'
-import { copyInput, prepareInput, type PreparedInput } from './record-input.js'
+import {
+  copyInput,
+  prepareInput,
+  validate,
+  withDefaults,
+  type PreparedInput,
+} from './record-input.js'
 import {
   checkRevision,
   createOptions,
   deleteSettings,
+  holds,
   updateSettings,
   type CreateOptions,
   type DeleteOptions,
@@ -303,8 +309,6 @@ function chooseType(
 function newestOf(type: RecordType, schema: SchemaCache): RecordType {
   return schema.recordTypeById(type.id)
 }
-
-const noVersions: ReadonlyMap<number, VersionState> = new Map()
 
 // The parts are listed one by one, because every update passes here and a spread is slower.
 function changeOf(

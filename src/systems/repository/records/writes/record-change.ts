@@ -2,14 +2,15 @@
  * Computes how a write changes the state of a record. The functions are pure: nothing is read or
  * written.
  */
-import type { RecordType } from '../../schema/record-type.js'
-import type { FieldType, Scope } from '../../schema/field-type.js'
+import type { FieldType, RecordType, Scope } from '../../schema/types.js'
 import type { RecordId } from '../../record-id.js'
 import { mergeMetadata } from '../metadata.js'
 import type { PreparedInput } from './record-input.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import {
   newestCell,
+  noNumbers,
+  sameBytes,
   type FieldCells,
   type RecordState,
   type TypeReference,
@@ -49,10 +50,6 @@ function referenceOf({ ordinal, version }: RecordType): TypeReference {
   return { ordinal, version }
 }
 
-function sameType(a: TypeReference | undefined, b: TypeReference | undefined): boolean {
-  return a?.ordinal === b?.ordinal && a?.version === b?.version
-}
-
 /**
  * Adds the stored values of fields that change in metadata only; fields without a value are
  * skipped.
@@ -74,12 +71,8 @@ export function withOwnMetadata(
 }
 
 const noCells: FieldCells = new Map()
-const noNumbers: ReadonlySet<number> = new Set()
-const noVersions: ReadonlyMap<number, VersionState> = new Map()
-
-function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {
-  return a === b || (a !== undefined && b !== undefined && a.equals(b))
-}
+/** The states of no version. */
+export const noVersions: ReadonlyMap<number, VersionState> = new Map()
 
 /**
  * The fields after the changes of one scope; undefined if nothing changes. Changed field types are
@@ -185,7 +178,8 @@ export function updateState(
   const old = before.latest?.fields ?? noCells
   const versioned = changeFields(old, input, 'VERSIONED', changed)
   const mutable = changeFields(versioned ?? old, input, 'VERSIONED_MUTABLE', changed)
-  const isTypeChanged = !sameType(before.type, reference)
+  const { ordinal, version: typeVersion } = before.type
+  const isTypeChanged = ordinal !== reference.ordinal || typeVersion !== reference.version
   if (changed.length === 0 && !(writesType && isTypeChanged)) {
     return isAutosave ? undefined : endAutosave(before, time)
   }

@@ -1,17 +1,92 @@
-/** Options of creates, updates and deletes. */
+/** Options of creates, updates and deletes; conditions of updates and deletes. */
 import {
   boolean,
   checked,
+  comparisons,
   declareOptions,
   integer,
+  list,
+  required,
+  text,
+  unchecked,
   type OptionsOf,
   type SettingsOf,
 } from '../../../../api/index.js'
 import { concurrentUpdate, invalidArgument } from '../../errors.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
-import { conditionsOption, prepareCondition, type PreparedCondition } from '../conditions.js'
-import { copyAttributes, versionOption } from '../record.js'
+import { checkVersion, copyAttributes, versionOption } from '../record.js'
 import type { LiveHead } from '../reads/record-heads.js'
+import { versionField } from '../../qualified-name.js'
+import type { FieldType } from '../../schema/types.js'
+import { comparison, isEquality, operatorOption } from '../field-values.js'
+import type { RecordState, VersionState } from '../record-state.js'
+
+const conditionOptions = declareOptions('a condition', {
+  /** A field, or `{org.lilyproject.system}version`. */
+  field: required(text(undefined)),
+  /** The required relation: `stored operator value`. Default `EQUAL`. */
+  operator: operatorOption,
+  /** The right operand. Null with `EQUAL`: the field is absent; with `NOT_EQUAL`: present. */
+  value: required(unchecked()),
+  /** Whether an absent field fulfils the condition. Default false. */
+  allowMissing: boolean(false),
+})
+
+/** One condition. */
+export interface Condition extends OptionsOf<typeof conditionOptions> {}
+
+/** A condition with its field, ready to be evaluated. */
+interface PreparedCondition {
+  /** Undefined for the version. */
+  readonly field: FieldType | undefined
+  /** Decides by the stored bytes of the field, if present, and by the version. */
+  readonly isFulfilledBy: (stored: Buffer | undefined, version: number) => boolean
+}
+
+/**
+ * Finds the field of a condition. Later changes of the value have no effect.
+ * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` for a value that does not fit its field,
+ * `ERR_INVALID_ARGUMENT`, also for an operator that needs an order which the type lacks.
+ */
+function prepareCondition(
+  { field: name, operator, value, allowMissing }: SettingsOf<typeof conditionOptions>,
+  schema: SchemaCache,
+): PreparedCondition {
+  const field = name === versionField ? undefined : schema.field(name)
+  if (value === null) {
+    if (!isEquality(operator)) throw invalidArgument(`${operator} needs a value other than null`)
+    const isFulfilledBy = (stored: Buffer | undefined, version: number): boolean => {
+      const isAbsent = field === undefined ? version === 0 : stored === undefined
+      return isAbsent === (operator === 'EQUAL')
+    }
+    return { field, isFulfilledBy }
+  }
+  if (field === undefined) {
+    const wanted = checkVersion(value)
+    const isFulfilledBy = (_: Buffer | undefined, version: number): boolean => {
+      return version === 0 ? allowMissing : comparisons[operator](version - wanted)
+    }
+    return { field, isFulfilledBy }
+  }
+  const compares = comparison(field, operator, value, schema)
+  return { field, isFulfilledBy: (stored) => (stored ? compares(stored) : allowMissing) }
+}
+
+/**
+ * Whether all conditions hold for a version of a record; version 0 = the record has no versions.
+ */
+export function holds(
+  conditions: readonly PreparedCondition[],
+  state: RecordState,
+  version: number,
+  ofVersion: VersionState | undefined,
+): boolean {
+  return conditions.every(({ field, isFulfilledBy }) => {
+    if (field === undefined) return isFulfilledBy(undefined, version)
+    const cell = state.fields.get(field.ordinal) ?? ofVersion?.fields.get(field.ordinal)
+    return isFulfilledBy(cell?.value, version)
+  })
+}
 
 /** The option of a revision. */
 export const revisionOption = integer({
@@ -29,7 +104,7 @@ const ofType = {
 
 const ofRetries = {
   /** All must hold, else the status is `CONFLICT`. */
-  conditions: conditionsOption,
+  conditions: list(required(checked((each: Condition) => conditionOptions.read(each)))),
   /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
   revision: revisionOption,
   /** Retries of a write that loses a race. Default 0. */
@@ -69,7 +144,14 @@ const deleteOptions = declareOptions('a delete of a record', {
 /** Options of a delete. */
 export interface DeleteOptions extends OptionsOf<typeof deleteOptions> {}
 
+type Conditional = Pick<SettingsOf<typeof deleteOptions>, 'conditions'>
+
 type Prepared<S> = Omit<S, 'conditions'> & { readonly conditions: readonly PreparedCondition[] }
+
+function prepared<S extends Conditional>(options: S, schema: SchemaCache): Prepared<S> {
+  const conditions = options.conditions.map((each) => prepareCondition(each, schema))
+  return { ...options, conditions }
+}
 
 /** Options of an update, fixed at the call. */
 export type UpdateSettings = Prepared<SettingsOf<typeof updateOptions>>
@@ -90,19 +172,12 @@ export function updateSettings(
   if (options.version !== undefined && options.autosave) {
     throw invalidArgument('an autosave makes a version, and changes no old one')
   }
-  return {
-    ...options,
-    conditions: options.conditions.map((each) => prepareCondition(each, schema)),
-  }
+  return prepared(options, schema)
 }
 
 /** Checks the options of a delete. Errors of {@link updateSettings}. */
 export function deleteSettings(given: DeleteOptions, schema: SchemaCache): DeleteSettings {
-  const options = deleteOptions.read(given)
-  return {
-    ...options,
-    conditions: options.conditions.map((each) => prepareCondition(each, schema)),
-  }
+  return prepared(deleteOptions.read(given), schema)
 }
 
 /** Throws `ERR_CONCURRENT_RECORD_UPDATE` if a record does not have the expected revision. */
