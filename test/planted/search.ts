@@ -26,8 +26,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'what a document shows is stored after the document was sent',
     file: 'src/systems/repository/indexer/shown-sources.ts',
-    find: '    await this.#saving\n  }',
-    replace: '    this.#saving = Promise.resolve()\n  }',
+    find: '    await this.#saves.run(() => this.#save())\n',
+    replace: '    void this.#saves.run(() => this.#save())\n',
     tests: ['test/unit/systems/repository/shown-sources.test.ts'],
   },
   {
@@ -96,8 +96,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a text that was late is not in the document when it is there',
     file: 'src/systems/repository/indexer/documents/content-extraction.ts',
-    find: '      if (!signal.aborted) await again(place).catch(() => undefined)\n',
-    replace: '      if (signal.aborted) await again(place).catch(() => undefined)\n',
+    find: 'if (!this.#signal.aborted) await this.#again(place)',
+    replace: 'if (this.#signal.aborted) await this.#again(place)',
     tests: [extraction],
   },
 ]

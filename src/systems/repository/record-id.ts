@@ -5,7 +5,7 @@
  * escapes the characters `. , = \` inside ids and properties. The bytes (FORMAT.md) are the rows of
  * record tables; there a master sorts directly before its variants.
  */
-import { checkBytes, checkFunction, checkObject, isText, shown } from '../../api/index.js'
+import { checkBytes, checkFunction, checkObject, checkText, shown } from '../../api/index.js'
 import { ByteReader } from '../bytes/byte-reader.js'
 import { ByteWriter } from '../bytes/byte-writer.js'
 import { corrupt, invalidArgument } from './errors.js'
@@ -270,12 +270,9 @@ export function uuidText(bytes: Buffer): string {
 
 /** Checks an id, or the name or value of a variant property. */
 function checkPart(value: unknown, what: string): string {
-  if (typeof value !== 'string')
-    throw invalidArgument(`${what} must be a text, got ${shown(value)}`)
-  if (value === '' || value.trim() !== value || value.includes('\0') || !isText(value)) {
-    throw invalidArgument(`${what} is empty, begins or ends with a space, or holds NUL`)
-  }
-  return value
+  const text = checkText(value, what)
+  if (text !== '' && text.trim() === text && !text.includes('\0')) return text
+  throw invalidArgument(`${what} is empty, begins or ends with a space, or holds NUL`)
 }
 
 /** Escapes the characters that have a meaning in the text form. */

@@ -19,7 +19,6 @@ import { blobNotFound, parseBlobKey } from './blob-store.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
 
-/** The change of the number of references from one field to a blob. */
 interface ReferenceChange {
   /** The whole key, with the name of the store. */
   readonly key: Buffer

@@ -85,10 +85,8 @@ export interface SweepOptions extends OptionsOf<typeof sweepOptions> {}
 /** Dependencies of {@link Blobs}. */
 export interface BlobsParts {
   readonly database: Database
-  /** The table of blob states. */
   readonly table: Table
   readonly clock: Clock
-  /** Durability of blob states. */
   readonly durability: DurabilityOption
   readonly randomBytes: (length: number) => Uint8Array
   /** Smallest first; the last takes all larger blobs. */
@@ -116,7 +114,9 @@ export class Blobs {
   async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
     const { mediaType, name, size } = uploadOptions.read(upload)
     const described = { mediaType, ...(name === undefined ? {} : { name }) }
-    const pieces = blobPieces(isBytes(source) ? [copyOfBytes(source)] : source)
+    // Copied; detached bytes stay as they are, for the check of the pieces.
+    const copy = isBytes(source) && source.length > 0 ? Buffer.from(source) : source
+    const pieces = blobPieces(isBytes(copy) ? [copy] : copy)
     const { inlineBytesMax } = this.#parts
     const expected = size ?? (isBytes(source) ? source.length : undefined)
     if (expected !== undefined && expected <= inlineBytesMax) {
@@ -126,7 +126,9 @@ export class Blobs {
       const bytes = Buffer.concat(parts)
       return { key: blobKey(inlineStore, bytes), size: bytes.length, ...described }
     }
-    const store = this.#storeFor(expected)
+    const { routes } = this.#parts
+    const fitting = routes.find(({ bytesMax }) => expected !== undefined && expected <= bytesMax)
+    const { store } = fitting ?? routes[routes.length - 1]
     const key = blobKey(store.id, Buffer.from(this.#parts.randomBytes(storeKeyBytes)))
     const written = await this.#write(store, key, pieces, expected)
     return { key, size: written, ...described }
@@ -295,7 +297,7 @@ export class Blobs {
     pieces: AsyncIterable<Buffer>,
     expected: number | undefined,
   ): Promise<number> {
-    const { clock } = this.#parts
+    const { database, table, durability, clock } = this.#parts
     const name = key.toString('latin1')
     const time = clock.now()
     const none = { references: 0, owner: undefined }
@@ -307,7 +309,14 @@ export class Blobs {
       await store.put(parseBlobKey(key).key, measured)
       const { size, checksum } = result()
       const free: BlobState = { kind: 'free', time: clock.now(), size, checksum, ...none }
-      await this.#endUpload(key, open, free)
+      // Not if a sweep has taken the blob for an abandoned one.
+      const cells = { [stateColumn]: encodeState(free) }
+      const { success } = await database.atomic({
+        checks: [{ table, row: key, column: stateColumn, equals: encodeState(open) }],
+        mutations: [{ table, row: key, mutations: [{ put: { cells, timestamp: 1 } }] }],
+        durability,
+      })
+      if (!success) throw blobNotFound('a sweep removed the blob before its upload ended')
       this.#uploading.delete(name)
       return size
     } catch (error) {
@@ -318,29 +327,11 @@ export class Blobs {
     }
   }
 
-  /** Replaces the state of an upload, unless a sweep has taken the blob for an abandoned one. */
-  async #endUpload(key: Buffer, open: BlobState, free: BlobState): Promise<void> {
-    const { database, table, durability } = this.#parts
-    const cells = { [stateColumn]: encodeState(free) }
-    const { success } = await database.atomic({
-      checks: [{ table, row: key, column: stateColumn, equals: encodeState(open) }],
-      mutations: [{ table, row: key, mutations: [{ put: { cells, timestamp: 1 } }] }],
-      durability,
-    })
-    if (!success) throw blobNotFound('a sweep removed the blob before its upload ended')
-  }
-
   async #putState(key: Buffer, state: BlobState, isSynced: boolean): Promise<void> {
     const { table, durability } = this.#parts
     const cells = { [stateColumn]: encodeState(state) }
     const put = { row: key, cells, timestamp: 1 }
     await table.put({ ...put, durability: isSynced ? 'FSYNC_WAL' : durability })
-  }
-
-  #storeFor(size: number | undefined): BlobStore {
-    const { routes } = this.#parts
-    const fitting = routes.find(({ bytesMax }) => size !== undefined && size <= bytesMax)
-    return (fitting ?? routes[routes.length - 1]).store
   }
 
   #hasStoreOf(blob: Buffer): boolean {
@@ -361,7 +352,6 @@ function storeMissing(id: string, table?: string): CellarError {
   return repositoryError('blobStoreMissing', message)
 }
 
-/** Checks a blob that a caller passes. */
 function checkBlob(blob: unknown): Blob {
   const read = readArguments(() => readBlob(checkObject(blob, 'a blob')))
   if (read !== undefined) return read
@@ -391,9 +381,4 @@ function measure(
     throw blobDamaged(`${expected} bytes were announced, and there are ${found}`)
   }
   return { measured: measured(), result: () => ({ size, checksum: hash.digest() }) }
-}
-
-/** A copy of bytes; detached ones stay as they are, for the check of the pieces. */
-function copyOfBytes(bytes: Uint8Array): Uint8Array {
-  return bytes.length === 0 ? bytes : Buffer.from(bytes)
 }

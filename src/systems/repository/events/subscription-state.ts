@@ -134,7 +134,6 @@ export class SubscriptionState {
     await this.#table.delete({ row, columns })
   }
 
-  /** Removes all rows of the subscription. */
   async remove(): Promise<void> {
     for (const { row } of await this.#deadRows()) await this.#remove(row!, 'd')
     await this.#remove(this.#name, 'p', 'r')

@@ -83,7 +83,6 @@ interface Waiting {
   readonly sequence: number
   /** The row of a replay; undefined for a write of the feed. */
   readonly place: ReplayPlace | undefined
-  /** Events not yet handled. */
   left: number
 }
 
@@ -360,7 +359,6 @@ export class Subscription {
     }
   }
 
-  /** Advances the position over completed entries. */
   async #settle(): Promise<void> {
     let last: Waiting | undefined
     while (this.#waiting.length > 0 && this.#waiting[0].left === 0) last = this.#waiting.shift()

@@ -72,18 +72,13 @@ async function answer(task: ExtractionTask): Promise<ExtractionAnswer> {
     await extract(task, write)
   } catch (error) {
     // An error of a text that is long enough may be one of a library around that of `write`.
-    if (!isCut) return failureOf(error)
-  }
-  return { text: parts.join(''), isCut }
-}
-
-function failureOf(error: unknown): ExtractionAnswer {
-  const { code, message } = error as { code?: unknown; message?: unknown }
-  if (code === 'ERR_MODULE_NOT_FOUND') {
+    if (isCut) return { text: parts.join(''), isCut }
+    const { code, message } = error as { code?: unknown; message?: unknown }
+    if (code !== 'ERR_MODULE_NOT_FOUND') return { problem: String(message ?? error).slice(0, 500) }
     const name = /package '([^']+)'/.exec(String(message))?.[1] ?? String(message)
     return { problem: `a package is missing: ${name}` }
   }
-  return { problem: String(message ?? error).slice(0, 500) }
+  return { text: parts.join(''), isCut }
 }
 
 parentPort?.on('message', (task: ExtractionTask) => {

@@ -15,6 +15,7 @@ import {
   checkSignal,
   checkText,
   declareOptions,
+  deferred,
   integer,
   isBytes,
   readArguments,
@@ -77,7 +78,6 @@ class ExtractionThread {
     }
   }
 
-  /** Terminates the worker. */
   async end(): Promise<void> {
     const worker = this.#worker
     this.#worker = undefined
@@ -152,7 +152,6 @@ export interface ExtractedText {
   readonly isCut: boolean
 }
 
-/** A document that waits or is being read. */
 interface Job {
   readonly content: Uint8Array | AsyncIterable<Uint8Array>
   readonly hint: Pick<ExtractionTask, 'mediaType' | 'name'>
@@ -215,16 +214,13 @@ export class TextExtraction {
       : checkPieces(content, 'a document is made of bytes', (piece) => {
           return checkBuffer(piece, 'a piece of a document')
         })
-    let drop = (): void => undefined
-    const done = new Promise<ExtractedText>((resolve, reject) => {
-      const hint = { mediaType, name }
-      const settle = { resolve, reject }
-      const job: Job = { content: own, hint, signal, ...settle, bytes: undefined, isSlow: false }
-      drop = () => this.#drop(job)
-      signal?.addEventListener('abort', drop, { once: true })
-      this.#waiting.push(job)
-      this.#next()
-    })
+    const { promise: done, ...settle } = deferred<ExtractedText>()
+    const hint = { mediaType, name }
+    const job: Job = { content: own, hint, signal, ...settle, bytes: undefined, isSlow: false }
+    const drop = (): void => this.#drop(job)
+    signal?.addEventListener('abort', drop, { once: true })
+    this.#waiting.push(job)
+    this.#next()
     this.#work.add(done)
     const settled = (): void => {
       this.#work.delete(done)

@@ -113,9 +113,7 @@ export interface FieldIndex {
 /** The indexes of one record table; all managers of a database share one object. */
 export class TableIndexes {
   list: readonly FieldIndex[] = []
-  /** Builds in progress. */
   readonly builds = new Map<FieldIndex, Promise<void>>()
-  /** Drops in progress. */
   readonly drops = new Map<FieldIndex, Promise<void>>()
   /** The read of the declarations; undefined before the first one, or if it failed. */
   loading: Promise<void> | undefined
@@ -275,7 +273,6 @@ function indexedState(state: RecordState | undefined): RecordState | undefined {
 export class FieldIndexes {
   readonly #tables = new Map<string, TableIndexes>()
 
-  /** The indexes of a record table. */
   of(keyText: string): TableIndexes {
     const indexes = this.#tables.get(keyText) ?? new TableIndexes()
     this.#tables.set(keyText, indexes)
@@ -290,7 +287,6 @@ export class FieldIndexes {
     await Promise.allSettled(builds.values())
   }
 
-  /** The commit part that maintains the indexes. */
   readonly part: CommitPart = (changes) => {
     const mutations: AtomicMutation[] = []
     for (const changed of changes) {

@@ -16,19 +16,13 @@ import {
   type OptionsOf,
   type Result,
   type SettingsOf,
-  type Snapshot,
 } from '../../../api/index.js'
 import { readEntries } from '../../../comfort/indexes/entry-pages.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { storedRecordId, type RecordId } from '../record-id.js'
 import { indexColumn, rowBehind } from '../records/ordered-row.js'
 import { viewOf } from '../records/reads/record-heads.js'
-import {
-  prepareFilter,
-  wantedFields,
-  type PreparedFilter,
-  type RecordFilter,
-} from '../records/reads/record-scanner.js'
+import { prepareFilter, wantedFields, type RecordFilter } from '../records/reads/record-scanner.js'
 import { decodeHead, headColumn, type RecordState } from '../records/record-state.js'
 import type { StoredRecord } from '../records/record.js'
 import type { TableContext } from '../records/table-context.js'
@@ -214,14 +208,6 @@ export interface RecordPage {
   readonly next: string | undefined
 }
 
-/** A query in progress. */
-interface Reading {
-  readonly context: TableContext
-  readonly plan: QueryPlan
-  readonly filter: PreparedFilter | undefined
-  readonly snapshot: Snapshot
-}
-
 /** Reads a page. Errors of {@link planQuery}, `ERR_UNSUPPORTED` without snapshots. */
 export async function queryRecords(
   context: TableContext,
@@ -243,32 +229,25 @@ export async function queryRecords(
     : { startRow: after ?? start, startInclusive: after === undefined, stopRow: stop }
   const scan = { ...span, reversed: isReversed, snapshot }
   const rowsOfIndex = database.table(context.indexTable).scan(scan)
-  const reading = { context, plan, filter, snapshot }
-  const { rows, last } = await readEntries(rowsOfIndex, query.limit, (entries) => {
-    return headsOf(reading, entries)
-  })
+  const what = `a row of the index ${plan.index.name}`
+  // The head of the record of each row; undefined for rows that the query does not return.
+  const headsOf = async (entries: readonly Result[]) => {
+    const ids = entries.map((row) => storedRecordId(row.value(indexColumn), what))
+    const gets = ids.map(({ bytes: row }) => ({ row, columns: [headColumn], snapshot }))
+    const heads = await context.table.getList(gets)
+    return heads.map((head, at) => {
+      const bytes = head.value(headColumn)
+      const id = ids[at]
+      if (bytes === undefined) throw corrupt(`an index has ${id.text}, which is no record`)
+      if (filter === undefined && !plan.isMultiValued) return { id, bytes }
+      const state = decodeHead(bytes, id)
+      const isRepeated = plan.isMultiValued && !isFirst(context, plan, entries[at].row!, id, state)
+      return isRepeated || filter?.test(id, state) === false ? undefined : { id, bytes }
+    })
+  }
+  const { rows, last } = await readEntries(rowsOfIndex, query.limit, headsOf)
   const records = rows.map(({ id, bytes }) => viewOf(context, id, bytes, wanted))
   return { records, next: last?.toString('base64url') }
-}
-
-/** The heads of the records of rows; undefined for rows that the query does not return. */
-async function headsOf(
-  { context, plan, filter, snapshot }: Reading,
-  rows: readonly Result[],
-): Promise<({ readonly id: RecordId; readonly bytes: Buffer } | undefined)[]> {
-  const what = `a row of the index ${plan.index.name}`
-  const ids = rows.map((row) => storedRecordId(row.value(indexColumn), what))
-  const gets = ids.map(({ bytes: row }) => ({ row, columns: [headColumn], snapshot }))
-  const results = await context.table.getList(gets)
-  return results.map((result, at) => {
-    const bytes = result.value(headColumn)
-    const id = ids[at]
-    if (bytes === undefined) throw corrupt(`an index has ${id.text}, which is no record`)
-    if (filter === undefined && !plan.isMultiValued) return { id, bytes }
-    const state = decodeHead(bytes, id)
-    if (plan.isMultiValued && !isFirst(context, plan, rows[at].row!, id, state)) return undefined
-    return filter?.test(id, state) === false ? undefined : { id, bytes }
-  })
 }
 
 /** Whether a row is the first one of its record among the rows of the plan. */

@@ -193,7 +193,6 @@ export class RecordIndexes {
     return index
   }
 
-  /** The mutation that writes the declaration of an index. */
   #declaration(index: FieldIndex): AtomicMutation {
     return indexRow(this.#context, this.#rowOf(index.name), encodeIndex(index))
   }
@@ -298,7 +297,6 @@ export class RecordIndexes {
   }
 }
 
-/** The rows of a record in an index, by the row of its head. */
 function rowsOfHead(context: TableContext, index: FieldIndex, row: Result): Entry[] {
   const head = row.value(headColumn)
   if (head === undefined) return []

@@ -35,7 +35,6 @@ export function uploadRoute(bytesMax: number): Route {
   return route('post /blob', 'upload blob', upload, (call) => uploadBlob(call, bytesMax))
 }
 
-/** POST of the bytes of a blob. */
 async function uploadBlob(call: Call, bytesMax: number): Promise<object> {
   const { headers } = call.request
   const length = headers['content-length']
@@ -84,7 +83,6 @@ async function* checked(
   throw repositoryError('blobDamaged', 'the bytes do not have the checksum of Content-Digest')
 }
 
-/** GET of the bytes of a blob in a field. */
 async function downloadBlob(call: Call): Promise<Readable | undefined> {
   const { table } = call
   const field = call.name('field')
@@ -118,7 +116,11 @@ async function downloadBlob(call: Call): Promise<Readable | undefined> {
   const read = async (): Promise<AsyncIterable<Buffer>> => {
     const { bytes } = await table.readBlob(call.id, field, { ...place, range: { start, end } })
     // Errors of the blob must appear before the status is sent.
-    return rest(await bytes.next(), bytes)
+    const first = await bytes.next()
+    return (async function* () {
+      if (first.done !== true) yield first.value
+      yield* bytes
+    })()
   }
   // For HEAD fastify would read the whole stream, and throw it away.
   const body = call.request.method === 'HEAD' ? [] : await read()
@@ -127,15 +129,6 @@ async function downloadBlob(call: Call): Promise<Readable | undefined> {
     void reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${blob.size}`)
   }
   return Readable.from(body, { objectMode: false })
-}
-
-async function* rest(
-  first: IteratorResult<Buffer, void>,
-  bytes: AsyncGenerator<Buffer, void>,
-): AsyncGenerator<Buffer, void> {
-  if (first.done === true) return
-  yield first.value
-  yield* bytes
 }
 
 function indexesOf(text: string | undefined): number[] {

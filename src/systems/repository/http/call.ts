@@ -41,7 +41,6 @@ type Fields = Record<string, unknown>
 /** The parts of the server that a request needs. */
 export interface CallParts {
   readonly manager: RepositoryManager
-  /** The bindings of the names in the rules; undefined if all principals are administrators. */
   readonly fieldNames: FieldNames | undefined
 }
 
@@ -52,7 +51,6 @@ export class Call {
   readonly reply: FastifyReply
   readonly principal: Principal
   readonly access: TableAccess
-  /** The bindings of the names in the rules of principals. */
   readonly fieldNames: FieldNames | undefined
   readonly #query: Fields
   readonly #parameters: Record<string, string | undefined>
@@ -73,7 +71,6 @@ export class Call {
     return new TableAccess(this.principal, { names: this.fieldNames, repository, table })
   }
 
-  /** A part of the address. */
   parameter(name: string): string {
     return this.#parameters[name] ?? ''
   }
@@ -138,7 +135,6 @@ export class Call {
     return this.namespaces.resolve(this.parameter(parameter), `the ${parameter} in the address`)
   }
 
-  /** The context for reading the JSON of this request. */
   get input(): JsonInput {
     const { access } = this
     return {
@@ -163,7 +159,6 @@ export class Call {
     }
   }
 
-  /** The context for writing the JSON of one answer. */
   get output(): RecordOutput {
     return {
       schema: this.manager.types.schema,
@@ -173,7 +168,6 @@ export class Call {
     }
   }
 
-  /** Names for one answer. */
   get names(): NameWriter {
     return new NameWriter({ prefixes: this.#query['nsprefixes'] !== false })
   }
@@ -189,7 +183,6 @@ export class Call {
     })
   }
 
-  /** The body. `ERR_INVALID_ARGUMENT`. */
   get json(): Json {
     return parseJson(this.request.body as Buffer)
   }
@@ -222,7 +215,6 @@ export class Call {
     return recordToJson(record, this.output)
   }
 
-  /** The answer without a body. */
   empty(status: 200 | 204 | 304): undefined {
     void this.reply.code(status)
   }

@@ -4,25 +4,12 @@ import type { JsonSchema } from '../../../api/index.js'
 import { operationId, type Route as SystemRoute } from '../../../http/operations.js'
 import type { Call } from './call.js'
 
-/** The permission that a route needs; see {@link checkNeeded}. */
 type Needed = 'read' | 'write' | 'schema' | 'tables' | 'indexes'
 
 /** A route below a form of the addresses. */
 export interface Route extends SystemRoute<Call> {
   /** `run` checks this permission first. Undefined if the handler checks permissions. */
   readonly needs?: Needed | undefined
-}
-
-/** `ERR_FORBIDDEN` unless the principal of a request has a permission. */
-function checkNeeded({ access, principal }: Call, needed: Needed): void {
-  if (needed === 'read') access.checkReadsRecords()
-  else if (needed === 'write') access.checkWritesRecords()
-  else {
-    const { administrator, changeSchema, changeTables } = principal
-    const isAllowed = { schema: changeSchema, tables: changeTables, indexes: false }[needed]
-    if (administrator === true || isAllowed === true) return
-    throw forbidden(`${needed === 'schema' ? 'the schema' : needed} cannot be changed`)
-  }
 }
 
 const common = { 200: 'done', 400: 'a bad request', 403: 'no permission', 404: 'not found' }
@@ -36,7 +23,14 @@ export function route(
 ): Route {
   const id = operationId(summary)
   const checked = (call: Call): unknown => {
-    if (needs !== undefined) checkNeeded(call, needs)
+    const { administrator, changeSchema, changeTables } = call.principal
+    if (needs === 'read') call.access.checkReadsRecords()
+    else if (needs === 'write') call.access.checkWritesRecords()
+    else if (needs !== undefined && administrator !== true) {
+      const isAllowed = { schema: changeSchema, tables: changeTables, indexes: false }[needs]
+      const what = needs === 'schema' ? 'the schema' : needs
+      if (isAllowed !== true) throw forbidden(`${what} cannot be changed`)
+    }
     return run(call)
   }
   return { at, id, summary, ...parts, answers: { ...common, ...answers }, run: checked }

@@ -2,6 +2,7 @@
  * Binds the field names in the rules of principals to ids of field types. The bindings are stored,
  * so renaming a field type changes no permission, not even after a restart of the server.
  */
+import { CallOrder } from '../../../comfort/call-order.js'
 import type { RepositoryManager } from '../index.js'
 import { areTexts, hasMembers, storedJson } from '../stored-cells.js'
 import type { Principal } from '../../../http/access.js'
@@ -30,7 +31,7 @@ export class FieldNames {
   /** Ordinals up to `#through` of types of another manager that are not read yet. */
   readonly #missed = new Set<number>()
   #isSaved = true
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #saves = new CallOrder()
 
   private constructor(manager: RepositoryManager) {
     this.#manager = manager
@@ -57,8 +58,7 @@ export class FieldNames {
       this.#isSaved = false
     }
     if (this.#isSaved) return
-    this.#last = this.#last.catch(() => undefined).then(() => this.#save())
-    await this.#last
+    await this.#saves.run(() => this.#save())
   }
 
   /** Ids of the field types that a name in a rule means; an id means itself. */

@@ -260,7 +260,6 @@ function searchable(call: Call): string {
   throw forbidden('the index cannot be searched')
 }
 
-/** The body of a new or changed index. */
 function inputOf(json: Json) {
   const objectsOf = (each: Json, at: string): unknown => plainJson(objectOf(each, at))
   const input = membersOf(json, 'index', {

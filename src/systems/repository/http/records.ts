@@ -3,14 +3,15 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   attributesFromJson,
   conditionsFromJson,
+  metadataToJson,
   NameWriter,
-  RecordId,
   recordFromJson,
+  RecordId,
   recordToJson,
   valueToJson,
-  metadataToJson,
   type Condition,
   type FieldDifference,
+  type Json,
   type JsonOutput,
   type RecordInput,
   type RecordTable,
@@ -68,13 +69,11 @@ export const recordRoutes: readonly Route[] = [
   route('get /record/:id/diff', 'diff versions', twoVersions, diffVersions),
 ]
 
-/** GET of a record, or of one version. */
 async function readRecord(call: Call): Promise<object | undefined> {
   const { version, fields } = call
   return freshAnswer(call, await call.table.read(call.id, { version, fields }))
 }
 
-/** GET of the versions, in their order. */
 async function listVersions(call: Call): Promise<unknown> {
   const [from, count] = [call.number('start-index'), call.number('max-results')]
   const { table } = call
@@ -85,7 +84,6 @@ async function listVersions(call: Call): Promise<unknown> {
   return { results: records.map((record) => recordToJson(record, call.output)) }
 }
 
-/** GET of a record by a version tag. */
 async function readTagged(call: Call): Promise<object | undefined> {
   const { table } = call
   const given = call.parameter('tag')
@@ -145,7 +143,6 @@ function differsReadably(
   )
 }
 
-/** POST of a new record. */
 async function createRecord(call: Call): Promise<object | undefined> {
   const { table } = call
   const { body } = call.action({ create: ['record'] })
@@ -153,7 +150,6 @@ async function createRecord(call: Call): Promise<object | undefined> {
   return writtenAnswer(call, await table.create(input, typeOptions(input)))
 }
 
-/** PUT of a record: creates it or changes it. */
 async function putRecord(call: Call): Promise<object | undefined> {
   const { table } = call
   const { id } = call
@@ -170,7 +166,6 @@ async function putRecord(call: Call): Promise<object | undefined> {
   return writtenAnswer(call, await preconditioned(call, write))
 }
 
-/** PUT of a version: changes its mutable fields. */
 async function putVersion(call: Call): Promise<object | undefined> {
   const { table } = call
   const { id } = call
@@ -195,7 +190,6 @@ const actions = {
   untag: ['tag'],
 } as const
 
-/** POST of an action on a record. */
 async function postRecord(call: Call): Promise<object | undefined> {
   const { id } = call
   const { action, body } = call.action(actions)
@@ -244,19 +238,12 @@ async function removeRecord(
 }
 
 /** The record in a body, which inherits the namespaces of the enclosing object. */
-function recordOf(
-  call: Call,
-  json: Parameters<typeof recordFromJson>[0] | undefined,
-  namespaces?: Parameters<typeof recordFromJson>[0],
-): RecordInput {
+function recordOf(call: Call, json: Json | undefined, namespaces?: Json): RecordInput {
   if (json === undefined) throw invalidArgument('the body has no record')
   return recordFromJson(json, inputOf(call, namespaces))
 }
 
-function inputOf(
-  call: Call,
-  namespaces: Parameters<typeof recordFromJson>[0] | undefined,
-): Call['input'] {
+function inputOf(call: Call, namespaces: Json | undefined): Call['input'] {
   const { input } = call
   return { ...input, namespaces: input.namespaces.with(namespaces, 'namespaces') }
 }
@@ -284,27 +271,17 @@ async function matched(
   id: RecordId,
 ): Promise<number | undefined> {
   if (match === undefined && noneMatch === undefined) return undefined
-  const revision = await revisionOf(table, id, match === undefined)
-  if (revision === undefined) return undefined
+  const found = await table.read(id).catch((error: unknown) => {
+    if (match === undefined && hasCode(error, 'recordNotFound')) return undefined
+    throw error
+  })
+  if (found === undefined) return undefined
+  const { revision } = found
   const isMatch = match === undefined || match === 'any' || match.includes(revision)
   const isNoneMatch = noneMatch === 'any' || noneMatch?.includes(revision) === true
   if (isMatch && !isNoneMatch) return revision
   const message = `the record ${id.text} has the revision ${revision}`
   throw repositoryError('concurrentRecordUpdate', message)
-}
-
-/** The revision of a record; undefined if the record does not exist and need not. */
-async function revisionOf(
-  table: RecordTable,
-  id: RecordId,
-  mayBeAbsent: boolean,
-): Promise<number | undefined> {
-  try {
-    return (await table.read(id)).revision
-  } catch (error) {
-    if (mayBeAbsent && hasCode(error, 'recordNotFound')) return undefined
-    throw error
-  }
 }
 
 /** Runs a write; failed preconditions have the status 412. */

@@ -30,7 +30,6 @@ const routesOptions = declareOptions('the routes of a repository', {
   blobBytesMax: number({ min: 0, default: 10 * 2 ** 30 }),
 })
 
-/** Address of the page. */
 const pagePath = '/repository/ui'
 
 /** Options of {@link repositoryRoutes}. */
@@ -105,7 +104,6 @@ export function repositoryRoutes(
   }
 }
 
-/** The routes in each form of the addresses. */
 function placed(inForms: Readonly<Record<string, string>>, routes: readonly Route[]): Route[] {
   return Object.entries(inForms).flatMap(([form, suffix]) => {
     return routes.map((route) => {

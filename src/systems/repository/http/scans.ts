@@ -25,7 +25,6 @@ export const scanRoutes: readonly Route[] = [
   }),
 ]
 
-/** POST of a scan. */
 async function openScan(call: Call): Promise<object> {
   const { table } = call
   const scan = scanFromJson(call.json, call.input)

@@ -22,7 +22,6 @@ interface Named {
   readonly name: string
 }
 
-/** Field types or record types. */
 interface Kind<Given extends Partial<Named>, Type extends Named> {
   readonly name: 'FieldType' | 'RecordType'
   readonly body: JsonSchema
@@ -151,7 +150,6 @@ async function created<Given extends Partial<Named>, Type extends Named>(
   return kind.toJson(type, call)
 }
 
-/** Creates a type by name, or replaces the content of a type. */
 async function put<Given extends Partial<Named>, Type extends Named>(
   call: Call,
   kind: Kind<Given, Type>,

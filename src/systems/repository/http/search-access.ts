@@ -21,7 +21,6 @@ export interface SearchPlace {
   readonly repository: string
   /** All record tables of the repository, as they are at the search. */
   readonly tables: readonly string[]
-  /** The bindings of the names in the rules. */
   readonly names: FieldNames | undefined
 }
 
@@ -133,7 +132,6 @@ export class SearchAccess {
     )
   }
 
-  /** Whether all these fields are readable in every readable table. */
   #allRead(ids: ReadonlySet<string>): boolean {
     return [...ids].every((id) => this.#readable.every(([, access]) => access.canReadId(id)))
   }

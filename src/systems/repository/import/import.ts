@@ -93,7 +93,6 @@ const importNames = ['namespaces', 'fieldTypes', 'recordTypes', 'records']
 const objectBytesMax = 256 << 20
 const retries = 20
 
-/** A record that waits to be written. */
 interface Waiting {
   readonly place: number
   readonly json: Json
@@ -238,21 +237,17 @@ class Import {
       const { schema } = this.#types
       const empty = { ignoresEmpty: ignoreEmptyFields, deletesEmpty: ignoreAndDeleteEmptyFields }
       input = recordFromJson(json, { schema, namespaces: names, ...empty })
-      await this.#store(input)
+      const isPinned = typeof input.type === 'object' && input.type.version !== undefined
+      const useLatestRecordType = !isPinned
+      const { status } = await (input.id === undefined
+        ? this.#table.create(input, { useLatestRecordType })
+        : this.#table.createOrUpdate(input, { useLatestRecordType, retries }))
+      if (status === 'CREATED') this.#counts.created++
+      else if (status === 'UPDATED') this.#counts.updated++
+      else this.#counts.unchanged++
     } catch (error) {
       this.#fail(place, input, error)
     }
-  }
-
-  async #store(input: RecordInput): Promise<void> {
-    const isPinned = typeof input.type === 'object' && input.type.version !== undefined
-    const useLatestRecordType = !isPinned
-    const { status } = await (input.id === undefined
-      ? this.#table.create(input, { useLatestRecordType })
-      : this.#table.createOrUpdate(input, { useLatestRecordType, retries }))
-    if (status === 'CREATED') this.#counts.created++
-    else if (status === 'UPDATED') this.#counts.updated++
-    else this.#counts.unchanged++
   }
 
   /** Reports an error of a record; an error of the database ends the import. */

@@ -23,7 +23,6 @@ interface BuildRange {
   isDone?: boolean
 }
 
-/** The stored state of a build in progress. */
 interface StoredBuild {
   readonly started: number
   readonly arguments: BuildArguments
@@ -74,7 +73,6 @@ export class BatchBuild {
     this.#indexer = indexer
   }
 
-  /** The progress so far. */
   get progress(): BuildProgress {
     const { records = 0, failed = 0, ranges = [] } = this.#state ?? {}
     const rangesDone = ranges.filter(({ isDone }) => isDone === true).length

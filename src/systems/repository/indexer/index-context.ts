@@ -51,9 +51,7 @@ export interface IndexContext extends IndexParts {
   readonly schema: SchemaCache
   readonly clock: Clock
   readonly writer: IndexWriter
-  /** The records of the repository. */
   readonly records: RecordSource
-  /** Record tables of the repository. */
   readonly tables: () => readonly RecordTable[]
   readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
   readonly counts: IndexCounts

@@ -87,7 +87,6 @@ export interface SearchIndexesOptions extends OptionsOf<typeof openOptions> {}
 /** The options with their defaults. */
 export type SearchIndexesSettings = SettingsOf<typeof openOptions>
 
-/** States of an index that follows the writes of records, or does not. */
 const incrementalStates = [
   /** Documents are updated by writes. */
   'SUBSCRIBE_AND_CONSUME',
@@ -100,7 +99,6 @@ const incrementalStates = [
 /** Whether an index follows the writes of records. */
 export type IncrementalState = (typeof incrementalStates)[number]
 
-/** The declaration of {@link BuildArguments}. */
 const buildOptions = declareOptions('a build of an index', {
   /** Whether all documents are removed first. Default false. */
   clear: boolean(false),
@@ -170,7 +168,6 @@ const updateOptions = declareOptions('an update of an index', {
 /** A change of an index; absent properties stay unchanged. */
 export interface SearchIndexUpdate extends OptionsOf<typeof updateOptions> {}
 
-/** Maximum nesting of objects and lists in arguments. */
 const levelsMax = 100
 
 /**
@@ -359,7 +356,6 @@ export class IndexDefinitions {
     return storedJson(row, progressColumn, `the progress of a build of ${name}`, isProgress)
   }
 
-  /** Stores the checkpoint of a build, or removes it. */
   async setProgress(name: string, progress: unknown): Promise<void> {
     if (progress === undefined) {
       const columns = [{ family, qualifier: 'b', timestamp: 1 }]

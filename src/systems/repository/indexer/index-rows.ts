@@ -7,7 +7,6 @@ import type { AtomicMutation, Database, Table } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import { isStoredSources, type StoredSources } from './definition/field-sources.js'
 import type { VariantPattern } from './definition/record-matcher.js'
-import { forgetDrop, notedDrops } from '../manager/dropped-tables.js'
 import type { FailedExtraction } from './documents/content-extraction.js'
 import { terminated } from '../../../comfort/keys/key-parts.js'
 import { placeBytes, readPlace } from '../links/link-rows.js'
@@ -102,7 +101,6 @@ const kinds = {
   sources: Buffer.from('s'),
 }
 
-/** A row that begins with a place. */
 function placeRow(kind: Buffer, place: Place, ...more: readonly Buffer[]): Buffer {
   return Buffer.concat([kind, placeBytes(place), ...more])
 }
@@ -138,7 +136,7 @@ export class IndexRows {
 
   /** The entries of a record; undefined if the index has none. */
   async entries(place: Place): Promise<IndexEntries | undefined> {
-    const row = await this.#table.get({ row: placeRow(kinds.entry, place), columns: [valueColumn] })
+    const row = await this.table.get({ row: placeRow(kinds.entry, place), columns: [valueColumn] })
     return storedJson(row, valueColumn, 'the entries of a record in an index', areEntries)
   }
 
@@ -181,7 +179,7 @@ export class IndexRows {
   async *places(table?: string): AsyncGenerator<Place, void> {
     const inTable = table === undefined ? [] : [terminated(Buffer.from(table))]
     const prefix = Buffer.concat([kinds.entry, ...inTable])
-    for await (const { row } of this.#table.scan({ prefix })) yield placeOfRow(row!)
+    for await (const { row } of this.table.scan({ prefix })) yield placeOfRow(row!)
   }
 
   /** Names of the tables that have records with entries. */
@@ -190,7 +188,7 @@ export class IndexRows {
     let startRow: Buffer = kinds.entry
     for (;;) {
       const stopRow = Buffer.from([kinds.entry[0] + 1])
-      const [next] = await this.#table.scan({ startRow, stopRow, limit: 1 }).all()
+      const [next] = await this.table.scan({ startRow, stopRow, limit: 1 }).all()
       if ((next as typeof next | undefined) === undefined) return found
       const { table } = placeOfRow(next.row!)
       found.push(table)
@@ -216,7 +214,6 @@ export class IndexRows {
     }
   }
 
-  /** Refused documents, by key. */
   refused(): Promise<RefusedDocument[]> {
     return this.#values(kinds.refused, isRefused)
   }
@@ -226,33 +223,22 @@ export class IndexRows {
     return this.#values(kinds.failure, isFailure, limit)
   }
 
-  /** The sources of each field of documents. */
   async sources(): Promise<[name: string, StoredSources][]> {
-    const rows = await this.#table.scan({ prefix: kinds.sources }).all()
+    const rows = await this.table.scan({ prefix: kinds.sources }).all()
     return rows.map((row) => {
       const sources = storedJson(row, valueColumn, 'the sources of a field', isStoredSources)!
       return [row.row!.toString('utf8', 1), sources]
     })
   }
 
-  /** Tables that were dropped while the index may not have run. */
-  droppedTables(): Promise<string[]> {
-    return notedDrops(this.#table)
-  }
-
-  forgetDrop(table: string): Promise<void> {
-    return forgetDrop(this.#table, table)
-  }
-
   putSources(name: string, sources: StoredSources): Promise<void> {
     return this.#put(kinds.sources, name, sources)
   }
 
-  /** Removes all rows. */
   async clear(): Promise<void> {
     this.#refused.clear()
-    for await (const { row } of this.#table.scan()) {
-      await this.#table.delete({ row: row!, families: [{ family: indexFamily, timestamp: 1 }] })
+    for await (const { row } of this.table.scan()) {
+      await this.table.delete({ row: row!, families: [{ family: indexFamily, timestamp: 1 }] })
     }
   }
 
@@ -260,7 +246,7 @@ export class IndexRows {
    * All rows of records as text, for checks. Rows of sources are left out: they depend on history.
    */
   async all(): Promise<string[]> {
-    const rows = await this.#table.scan({ stopRow: kinds.sources }).all()
+    const rows = await this.table.scan({ stopRow: kinds.sources }).all()
     return rows.map((row) => `${row.row!.toString('latin1')} ${row.value(valueColumn, 'utf8')}`)
   }
 
@@ -271,7 +257,7 @@ export class IndexRows {
     return keys
   }
 
-  get #table(): Table {
+  get table(): Table {
     return this.#database.table(this.#name)
   }
 
@@ -280,7 +266,7 @@ export class IndexRows {
     isOne: (value: unknown) => value is T,
     limit?: number,
   ): Promise<T[]> {
-    const rows = await this.#table.scan({ prefix, limit }).all()
+    const rows = await this.table.scan({ prefix, limit }).all()
     return rows.map((row) => storedJson(row, valueColumn, 'a row of an index', isOne)!)
   }
 

@@ -76,7 +76,6 @@ export class IndexWriter {
     }
   }
 
-  /** Removes all documents. */
   async clear(): Promise<void> {
     await this.#call(() => this.#backend.clear())
   }
@@ -96,7 +95,11 @@ export class IndexWriter {
       })
       this.#sent++
       this.#commitLater()
-      for (const { changes, resolve } of group) resolve(rejectedOf(changes, rejected))
+      for (const { changes, resolve } of group) {
+        const { documents = [] } = changes
+        const keys = new Set(rejected.length === 0 ? [] : documents.map(({ key }) => key))
+        resolve(rejected.filter(({ key }) => keys.has(key)))
+      }
     } catch (error) {
       for (const { reject } of group) reject(error)
     }
@@ -157,13 +160,4 @@ function checkRejected(given: readonly RejectedDocument[]): readonly RejectedDoc
     const message = `the search server answers nonsense: ${errorOf(error).message}`
     throw repositoryError('searchServer', message, error)
   }
-}
-
-function rejectedOf(
-  { documents = [] }: SearchChanges,
-  rejected: readonly RejectedDocument[],
-): RejectedDocument[] {
-  if (rejected.length === 0) return []
-  const keys = new Set(documents.map(({ key }) => key))
-  return rejected.filter(({ key }) => keys.has(key))
 }

@@ -31,17 +31,15 @@ export const allDocuments: UpdateScope = { isStale: () => true, removesUnknown: 
 
 const dependantsAtOnce = 32
 
-interface Building {
-  /** Keys of the masters whose records the documents show. */
-  readonly masters: ReadonlySet<string>
-  readonly done: Promise<unknown>
-}
-
 /** Keeps the documents of records up to date. Updates of one record are serialized. */
 export class RecordIndexer {
   readonly #context: IndexContext
   readonly #updates = new KeyedQueue()
-  readonly #building = new Set<Building>()
+  /** Updates in progress, with the keys of the masters whose records the documents show. */
+  readonly #building = new Set<{
+    readonly masters: ReadonlySet<string>
+    readonly done: Promise<unknown>
+  }>()
   #gate: Promise<unknown> | undefined
 
   constructor(context: IndexContext) {
@@ -53,7 +51,7 @@ export class RecordIndexer {
    */
   async handle(event: StoredEvent, isComplete: boolean): Promise<void> {
     const place: Place = { table: event.table, id: RecordId.parse(event.id) }
-    const change = new RecordEventChange(event, this.#context, isComplete)
+    const change = effectOf(event, this.#context, isComplete)
     const newest = await this.update(place, change)
     if (!this.#context.configuration.dereferences) return
     const { rows, records, schema } = this.#context
@@ -184,7 +182,6 @@ export class RecordIndexer {
     return new Set(keys)
   }
 
-  /** Builds documents again that show a record which has changed. */
   async updateDependants(dependants: readonly Dependant[]): Promise<void> {
     const tags = new Map<string, { readonly place: Place; readonly tags: Set<string> }>()
     for (const { table, id, tag } of dependants) {
@@ -221,54 +218,43 @@ export async function inLanes<T>(
 }
 
 /** The effect of an event on documents. */
-class RecordEventChange implements UpdateScope {
-  readonly removesUnknown: boolean
-  readonly #isComplete: boolean
-  readonly #usesOwn: boolean
-  readonly #usesOwnVersioned: boolean
-  /** Ids of the changed fields: the unversioned ones here, the others in `#versioned`. */
-  readonly #always = new Set<string>()
-  readonly #versioned = new Set<string>()
-  /** The oldest version that the write may have changed. */
-  readonly #firstVersion: number
-  /** Versions before this one were removed by the write. */
-  readonly #oldestVersion: number
-
-  constructor(event: StoredEvent, { configuration, schema }: IndexContext, isComplete: boolean) {
-    const { type, recordTypeChanged = false, versionCreated, versionUpdated, oldestVersion } = event
-    this.removesUnknown = isComplete || type === 'record-deleted'
-    this.#isComplete = isComplete || type !== 'record-updated' || recordTypeChanged
-    const fields = event.updatedFields.map((id) => schema.fieldById(id))
-    for (const { id, scope } of fields) {
-      if (scope === 'NON_VERSIONED') this.#always.add(id)
-      else this.#versioned.add(id)
-    }
-    const used = fields.filter((field) => configuration.usesOwnField(field))
-    this.#usesOwn = used.some(({ id }) => this.#always.has(id))
-    this.#usesOwnVersioned = used.some(({ id }) => this.#versioned.has(id))
-    this.#firstVersion = versionCreated ?? versionUpdated ?? Infinity
-    this.#oldestVersion = oldestVersion ?? 0
-    if (versionCreated !== undefined) this.#versioned.add(versionOfRecord)
-  }
-
-  /** A mutable field set in an old version is inherited by later versions that lack it. */
-  readonly isStale = (_: FieldType, version: number): boolean => {
-    if (this.#isComplete || this.#usesOwn || this.#isRemoved(version)) return true
-    return this.#usesOwnVersioned && version >= this.#firstVersion
-  }
-
+interface EventEffect extends UpdateScope {
   /** Whether a document that shows the record is stale. */
-  wakes({ tag, fields }: Dependant, versionAt: (tagId: string) => number | undefined): boolean {
-    if (this.#isComplete || this.#always.has(tag)) return true
-    if (fields.some((field) => this.#always.has(field))) return true
-    const version = versionAt(tag)
-    if (version !== undefined && this.#isRemoved(version)) return true
-    if (!fields.some((field) => this.#versioned.has(field))) return false
-    return version === undefined || version >= this.#firstVersion
-  }
+  wakes(dependant: Dependant, versionAt: (tagId: string) => number | undefined): boolean
+}
 
-  /** The version 0 is the record without versions, which stays. */
-  #isRemoved(version: number): boolean {
-    return version > 0 && version < this.#oldestVersion
+function effectOf(
+  event: StoredEvent,
+  { configuration, schema }: IndexContext,
+  isComplete: boolean,
+): EventEffect {
+  const { type, recordTypeChanged = false, versionCreated, versionUpdated, oldestVersion } = event
+  const isWhole = isComplete || type !== 'record-updated' || recordTypeChanged
+  const fields = event.updatedFields.map((id) => schema.fieldById(id))
+  const idsOf = (some: readonly FieldType[]): Set<string> => new Set(some.map(({ id }) => id))
+  const always = idsOf(fields.filter(({ scope }) => scope === 'NON_VERSIONED'))
+  const versioned = idsOf(fields.filter(({ scope }) => scope !== 'NON_VERSIONED'))
+  const used = fields.filter((field) => configuration.usesOwnField(field))
+  const usesOwn = used.some(({ id }) => always.has(id))
+  const usesOwnVersioned = used.some(({ id }) => versioned.has(id))
+  if (versionCreated !== undefined) versioned.add(versionOfRecord)
+  // The oldest version that the write may have changed.
+  const firstVersion = versionCreated ?? versionUpdated ?? Infinity
+  // The version 0 is the record without versions, which stays.
+  const isRemoved = (version: number): boolean => version > 0 && version < (oldestVersion ?? 0)
+  return {
+    removesUnknown: isComplete || type === 'record-deleted',
+    // A mutable field set in an old version is inherited by later versions that lack it.
+    isStale: (_, version) => {
+      if (isWhole || usesOwn || isRemoved(version)) return true
+      return usesOwnVersioned && version >= firstVersion
+    },
+    wakes: ({ tag, fields: shown }, versionAt) => {
+      if (isWhole || always.has(tag) || shown.some((field) => always.has(field))) return true
+      const version = versionAt(tag)
+      if (version !== undefined && isRemoved(version)) return true
+      if (!shown.some((field) => versioned.has(field))) return false
+      return version === undefined || version >= firstVersion
+    },
   }
 }

@@ -12,6 +12,7 @@ import type { SearchQuery, SearchResult } from '../../search/search-backend.js'
 import { invalidArgument } from '../errors.js'
 import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
 import { newest, type Subscription } from '../events/subscription.js'
+import { forgetDrop, notedDrops } from '../manager/dropped-tables.js'
 import type { RepositoryManager } from '../manager/repository-manager.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { FieldType } from '../schema/types.js'
@@ -46,7 +47,6 @@ export class SearchIndex {
   readonly #indexer: RecordIndexer
   /** Texts that the documents of a write still lack, by the sequence of the write. */
   readonly #lateOfWrites = new Map<number, Promise<void>>()
-  /** Sequence of the newest handled write. */
   #handled = 0
   readonly #stop = new AbortController()
   #subscription: Subscription | undefined
@@ -75,11 +75,11 @@ export class SearchIndex {
       readBlob: (blob) => manager.blobs.read(blob),
       counts: new IndexCounts(),
       shown: new ShownSources(rows),
-      late: new LateTexts({
-        milliseconds: settings.textMilliseconds,
-        again: (place) => this.#indexer.update(place, allDocuments),
+      late: new LateTexts(
+        settings.textMilliseconds,
+        (place) => this.#indexer.update(place, allDocuments),
         signal,
-      }),
+      ),
       signal,
     }
     this.#indexer = new RecordIndexer(this.#context)
@@ -91,7 +91,7 @@ export class SearchIndex {
     await rows.create()
     await shown.load()
     const gone = (await rows.tables()).filter((table) => records.table(table) === undefined)
-    for (const table of new Set([...gone, ...(await rows.droppedTables())])) {
+    for (const table of new Set([...gone, ...(await notedDrops(rows.table))])) {
       await this.removeTable(table)
     }
     if (definition.incremental === 'SUBSCRIBE_AND_CONSUME') {
@@ -268,7 +268,7 @@ export class SearchIndex {
     for await (const place of rows.places(table)) await this.#indexer.update(place, allDocuments)
     await this.#indexer.updateDependants(await rows.dependants(table))
     await writer.commit()
-    await rows.forgetDrop(table)
+    await forgetDrop(rows.table, table)
   }
 
   /** Closes the index and its server; an interrupted build resumes at the next start. @internal */

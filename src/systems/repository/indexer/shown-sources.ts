@@ -10,6 +10,7 @@ import {
   type NameSpan,
   type ShownField,
 } from './definition/field-sources.js'
+import { CallOrder } from '../../../comfort/call-order.js'
 import { reservedFields } from '../../search/search-backend.js'
 import type { IndexRows } from './index-rows.js'
 
@@ -25,13 +26,12 @@ export class ShownSources {
   readonly #known = new NamedSources()
   /** Names whose sources are not stored yet, by their stored form. */
   readonly #unsaved = new Map<string, NameSpan>()
-  #saving: Promise<void> = Promise.resolve()
+  readonly #saves = new CallOrder()
 
   constructor(rows: IndexRows) {
     this.#rows = rows
   }
 
-  /** Loads the stored sources. */
   async load(): Promise<void> {
     for (const [key, stored] of await this.#rows.sources()) {
       this.#known.add(namesOf(key), new SourceSet(stored))
@@ -53,10 +53,7 @@ export class ShownSources {
     for (const { names, sources } of fields) {
       if (this.#known.add(names, sources)) this.#unsaved.set(keyOf(names), names)
     }
-    await this.#saving.catch(() => undefined)
-    if (this.#unsaved.size === 0) return
-    this.#saving = this.#saving.catch(() => undefined).then(() => this.#save())
-    await this.#saving
+    await this.#saves.run(() => this.#save())
   }
 
   /** Clears all sources. REQUIRES that the index has no documents. */

@@ -101,7 +101,6 @@ export function optional<T>(
   return json === undefined || json === null ? undefined : read(json, at)
 }
 
-/** Readers of the members of an object, by name. */
 type Readers = Readonly<Record<string, (json: Json, at: string) => unknown>>
 
 type MembersOf<R extends Readers> = {

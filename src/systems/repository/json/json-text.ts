@@ -167,7 +167,6 @@ class Parser {
     return isEnd
   }
 
-  /** The text of a token in quotes. */
   #string(): string {
     let value = this.#token.slice(1, -1)
     if (value.includes('\\')) {
@@ -181,7 +180,6 @@ class Parser {
     return value
   }
 
-  /** Advances to the next token. */
   #next(): void {
     const text = this.#text
     this.#at += this.#token.length

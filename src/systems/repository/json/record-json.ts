@@ -105,41 +105,40 @@ function byField<T>(
  */
 export function recordToJson(record: StoredRecord, output: RecordOutput): Record<string, unknown> {
   const checked = recordOutput.read(output)
-  return readArguments(() => recordForm(checkObject(record, 'a record'), checked))
-}
-
-function recordForm(record: StoredRecord, output: RecordOutput): Record<string, unknown> {
-  const { names, schema, isReadable } = output
-  const typeForm = (type: RecordTypeName | undefined): object | undefined => {
-    if (type === undefined) return undefined
-    const { name, version } = checkObject(type, 'the type of a record')
-    return { name: names.write(name), version }
-  }
-  const fields = fieldsToJson(record.fields, output)
-  const metadata = Object.entries(checkObject(record.metadata, 'metadata'))
-    .filter(([name]) => isReadable?.(name as QualifiedName) !== false)
-    .map(([name, each]) => [names.write(name as QualifiedName), metadataToJson(each)] as const)
-  const fieldTypes = Object.keys(output.withSchema === true ? record.fields : {})
-    .filter((name) => isReadable?.(name as QualifiedName) !== false)
-    .map((name) => {
-      const { id, valueType, scope } = schema.field(name)
-      return [names.write(name as QualifiedName), { id, valueType, scope }] as const
-    })
-  return {
-    id: RecordId.of(record.id).text,
-    table: record.table,
-    version: record.version,
-    type: typeForm(record.type),
-    versionedType: typeForm(record.versionedType),
-    versionedMutableType: typeForm(record.mutableType),
-    fields,
-    ...(metadata.length === 0 ? {} : { metadata: Object.fromEntries(metadata) }),
-    ...(output.withSchema === true ? { schema: Object.fromEntries(fieldTypes) } : {}),
-    created: record.created,
-    modified: record.modified,
-    revision: record.revision,
-    namespaces: names.namespaces,
-  }
+  return readArguments(() => {
+    checkObject(record, 'a record')
+    const { names, schema, isReadable } = checked
+    const typeForm = (type: RecordTypeName | undefined): object | undefined => {
+      if (type === undefined) return undefined
+      const { name, version } = checkObject(type, 'the type of a record')
+      return { name: names.write(name), version }
+    }
+    const fields = fieldsToJson(record.fields, checked)
+    const metadata = Object.entries(checkObject(record.metadata, 'metadata'))
+      .filter(([name]) => isReadable?.(name as QualifiedName) !== false)
+      .map(([name, each]) => [names.write(name as QualifiedName), metadataToJson(each)] as const)
+    const fieldTypes = Object.keys(checked.withSchema === true ? record.fields : {})
+      .filter((name) => isReadable?.(name as QualifiedName) !== false)
+      .map((name) => {
+        const { id, valueType, scope } = schema.field(name)
+        return [names.write(name as QualifiedName), { id, valueType, scope }] as const
+      })
+    return {
+      id: RecordId.of(record.id).text,
+      table: record.table,
+      version: record.version,
+      type: typeForm(record.type),
+      versionedType: typeForm(record.versionedType),
+      versionedMutableType: typeForm(record.mutableType),
+      fields,
+      ...(metadata.length === 0 ? {} : { metadata: Object.fromEntries(metadata) }),
+      ...(checked.withSchema === true ? { schema: Object.fromEntries(fieldTypes) } : {}),
+      created: record.created,
+      modified: record.modified,
+      revision: record.revision,
+      namespaces: names.namespaces,
+    }
+  })
 }
 
 const longPattern = /^-?[0-9]{1,19}$/

@@ -145,7 +145,6 @@ function filterOf(json: Json, outer: JsonInput): RecordFilter {
 
 type FilterReader = (json: Json, input: JsonInput, at: string) => RecordFilter
 
-/** Members of every filter. */
 const common = { '@class': unused, namespaces: unused }
 
 const filterReaders: Readonly<Record<string, FilterReader>> = {
@@ -205,24 +204,22 @@ function given<T>(value: T | undefined, at: string): T {
  */
 export function scanToJson(scan: RecordScan, output: JsonOutput): Record<string, unknown> {
   const checked = recordOutput.read(output)
-  return readArguments(() => scanForm(scanOptions.read(scan), checked))
-}
-
-function scanForm(scan: RecordScan, output: JsonOutput): Record<string, unknown> {
-  const { startId, stopId, filter, fields, limit } = scan
-  const bound = (name: string, id: RecordScan['startId']): object => {
-    if (id === undefined) return {}
-    if (!isBytes(id)) return { [`${name.toLowerCase()}RecordId`]: RecordId.of(id).text }
-    return { [`raw${name}RecordId`]: Buffer.from(id).toString('base64') }
-  }
-  const json = {
-    ...bound('Start', startId),
-    ...bound('Stop', stopId),
-    recordFilter: filter === undefined ? undefined : filterForm(filter, output),
-    returnFields: fields === undefined ? undefined : returnFieldsForm(fields, output),
-    limit,
-  }
-  return { ...json, namespaces: output.names.namespaces }
+  return readArguments(() => {
+    const { startId, stopId, filter, fields, limit } = scanOptions.read(scan)
+    const bound = (name: string, id: RecordScan['startId']): object => {
+      if (id === undefined) return {}
+      if (!isBytes(id)) return { [`${name.toLowerCase()}RecordId`]: RecordId.of(id).text }
+      return { [`raw${name}RecordId`]: Buffer.from(id).toString('base64') }
+    }
+    const json = {
+      ...bound('Start', startId),
+      ...bound('Stop', stopId),
+      recordFilter: filter === undefined ? undefined : filterForm(filter, checked),
+      returnFields: fields === undefined ? undefined : returnFieldsForm(fields, checked),
+      limit,
+    }
+    return { ...json, namespaces: checked.names.namespaces }
+  })
 }
 
 function returnFieldsForm(

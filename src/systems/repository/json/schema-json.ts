@@ -100,27 +100,22 @@ export function recordTypeToJson(
 ): Record<string, unknown> {
   NameWriter.check(names)
   TypeManager.check(types)
-  return readArguments(() => recordTypeForm(checkObject(type, 'a record type'), types, names))
-}
-
-function recordTypeForm(
-  type: RecordType,
-  types: TypeManager,
-  names: NameWriter,
-): Record<string, unknown> {
-  return {
-    id: type.id,
-    name: names.write(type.name),
-    version: type.version,
-    strict: type.isStrict,
-    fields: checkArray(type.fields, 'the fields of a record type').map((entry) => {
-      const { field, ...rules } = checkObject(entry, 'a field of a record type')
-      return { id: field, name: names.write(types.getFieldTypeById(field).name), ...rules }
-    }),
-    supertypes: checkArray(type.supertypes, 'supertypes').map((supertype) => {
-      const { id, version } = checkObject(supertype, 'a supertype')
-      return { id, name: names.write(types.getRecordTypeById(id).name), version }
-    }),
-    namespaces: names.namespaces,
-  }
+  return readArguments(() => {
+    checkObject(type, 'a record type')
+    return {
+      id: type.id,
+      name: names.write(type.name),
+      version: type.version,
+      strict: type.isStrict,
+      fields: checkArray(type.fields, 'the fields of a record type').map((entry) => {
+        const { field, ...rules } = checkObject(entry, 'a field of a record type')
+        return { id: field, name: names.write(types.getFieldTypeById(field).name), ...rules }
+      }),
+      supertypes: checkArray(type.supertypes, 'supertypes').map((supertype) => {
+        const { id, version } = checkObject(supertype, 'a supertype')
+        return { id, name: names.write(types.getRecordTypeById(id).name), version }
+      }),
+      namespaces: names.namespaces,
+    }
+  })
 }

@@ -183,7 +183,6 @@ export class LinkIndex {
     }
   }
 
-  /** Removes both rows of the link of a row. */
   #removal(row: Buffer): AtomicMutation[] {
     const families = [{ family, timestamp: 1 }]
     return linkRows(parseLinkRow(row)).map((gone) => {

@@ -30,12 +30,12 @@ import { RecordTable } from '../tables/record-table.js'
 import { Scanners } from '../tables/scanners.js'
 import type { RepositorySettings } from './options.js'
 import {
-  checkNewRepositoryName,
   checkRepositoryName,
   checkTableName,
   defaultRepository,
   defaultTable,
   RepositoryRows,
+  reservedRepositoryNames,
 } from './repository-rows.js'
 import { Repository } from './repository.js'
 import { SharedState, type DropObserver } from './shared-state.js'
@@ -188,7 +188,9 @@ export abstract class RepositoryCatalog {
    */
   async createRepository(name: string): Promise<Repository> {
     this.checkOpen()
-    checkNewRepositoryName(name)
+    if (reservedRepositoryNames.includes(checkRepositoryName(name))) {
+      throw invalidArgument(`no repository can have the name ${name}, with which addresses begin`)
+    }
     if (!(await this.#rows.add(name, undefined))) {
       throw repositoryError('repositoryExists', `there is a repository ${name} already`)
     }
@@ -294,7 +296,7 @@ export abstract class RepositoryCatalog {
    * drop.
    */
   #end(repository: string, table: string | undefined): Promise<void> {
-    return this.#shared.drop(async () => {
+    return this.#shared.drops.run(async () => {
       const rows = await this.#rows.list()
       const own = rows.find((row) => row.repository === repository && row.table === table)
       if (own?.state !== 'DELETE_REQUESTED') return
@@ -308,7 +310,6 @@ export abstract class RepositoryCatalog {
     })
   }
 
-  /** Removes a record table with all of its data. */
   async #removeTable(repository: string, name: string): Promise<void> {
     assert(name !== defaultTable || !this.#tables.has(repository), 'a default table stays')
     await noteDrop(this.database, this.settings.tablePrefix, name)

@@ -46,13 +46,6 @@ export const reservedRepositoryNames: readonly string[] = [
   'ui.js',
 ]
 
-/** Checks the name of a new repository. `ERR_INVALID_ARGUMENT`. */
-export function checkNewRepositoryName(name: unknown): string {
-  const checked = checkRepositoryName(name)
-  if (!reservedRepositoryNames.includes(checked)) return checked
-  throw invalidArgument(`no repository can have the name ${checked}, with which addresses begin`)
-}
-
 /** The rows of repositories and record tables. */
 export class RepositoryRows {
   readonly #database: Database

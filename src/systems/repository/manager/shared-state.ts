@@ -39,9 +39,9 @@ export class SharedState {
   readonly fieldIndexes = new FieldIndexes()
   readonly schemaListeners = new Set<SchemaListener>()
   readonly #followers = new Set<ModelFollower>()
-  readonly #drops = new CallOrder()
+  /** One drop after the other: concurrent drops could work on the same tables. */
+  readonly drops = new CallOrder()
 
-  /** The state that all managers share. */
   static of(database: Database, tablePrefix: string): SharedState {
     const byPrefix = shared.get(database) ?? new Map<string, SharedState>()
     shared.set(database, byPrefix)
@@ -59,10 +59,5 @@ export class SharedState {
   /** Notifies all managers of a change, including the one that makes it. */
   async notify(change: (follower: ModelFollower) => Promise<void>): Promise<void> {
     for (const follower of [...this.#followers]) await change(follower)
-  }
-
-  /** Runs one drop after the other: concurrent drops could work on the same tables. */
-  drop(work: () => Promise<void>): Promise<void> {
-    return this.#drops.run(work)
   }
 }

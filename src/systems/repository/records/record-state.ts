@@ -36,7 +36,6 @@ export interface TypeReference {
 
 /** A field of a stored record. */
 export interface FieldCell {
-  /** The encoded value. */
   readonly value: Buffer
   /** The encoded metadata; undefined without any. */
   readonly metadata: Buffer | undefined

@@ -20,13 +20,10 @@ export function recordTypeNotFound(name: unknown, version?: number): CellarError
 
 /** Fields of a type by their rules. */
 export interface RuledFields {
+  readonly all: ReadonlyMap<string, FieldEntry>
   readonly unique: readonly FieldEntry[]
   readonly linked: readonly FieldEntry[]
   readonly mandatory: readonly FieldEntry[]
-}
-
-function versionIn(versions: RecordType[] | undefined, version: unknown): RecordType | undefined {
-  return typeof version === 'number' ? versions?.[version - 1] : undefined
 }
 
 /** The types of a schema. */
@@ -41,7 +38,6 @@ export class SchemaCache implements ValueSchema {
   readonly #typesByOrdinal: (readonly RecordType[] | undefined)[] = []
   #fieldChanges = 0
   readonly #ruled = new WeakMap<RecordType, RuledFields>()
-  readonly #effective = new WeakMap<RecordType, ReadonlyMap<string, FieldEntry>>()
 
   field(name: string): FieldType {
     const found = this.#fieldsByName.get(name)
@@ -100,7 +96,8 @@ export class SchemaCache implements ValueSchema {
 
   recordTypeById(id: string, version?: number): RecordType {
     const versions = this.#types.get(id)
-    const found = version === undefined ? versions?.at(-1) : versionIn(versions, version)
+    const at = version === undefined ? versions?.length : version
+    const found = typeof at === 'number' ? versions?.[at - 1] : undefined
     if (found === undefined) throw recordTypeNotFound(id, version)
     return found
   }
@@ -127,20 +124,17 @@ export class SchemaCache implements ValueSchema {
    * occurrence is; its other rules are those nearest to the type.
    */
   effectiveFields(type: RecordType): ReadonlyMap<string, FieldEntry> {
-    let found = this.#effective.get(type)
-    if (found === undefined) {
-      found = this.#collect(type)
-      this.#effective.set(type, found)
-    }
-    return found
+    return this.ruledFields(type).all
   }
 
-  /** The unique, linked and mandatory fields of a type and its supertypes. */
+  /** All fields of a type and its supertypes; and the unique, linked and mandatory ones. */
   ruledFields(type: RecordType): RuledFields {
     let found = this.#ruled.get(type)
     if (found === undefined) {
-      const entries = [...this.effectiveFields(type).values()]
+      const all = this.#collect(type)
+      const entries = [...all.values()]
       found = {
+        all,
         unique: entries.filter(({ unique }) => unique === true),
         linked: entries.filter(({ linkTarget }) => linkTarget !== undefined),
         mandatory: entries.filter(({ mandatory }) => mandatory),
@@ -222,7 +216,6 @@ export class SchemaCache implements ValueSchema {
   }
 }
 
-/** Freezes a value of JSON, at every depth. */
 function frozenJson<T>(value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(value).forEach(frozenJson)
   return Object.freeze(value)

@@ -9,7 +9,7 @@ import type {
   AtomicMutation,
   ColumnName,
   Database,
-  PutCell,
+  Put,
   Result,
 } from '../../../api/index.js'
 import { uint32 } from '../../bytes/byte-writer.js'
@@ -75,7 +75,6 @@ export class SchemaRows {
     this.#valueTypes = valueTypes
   }
 
-  /** Loads all types into a cache. */
   async load(cache: SchemaCache): Promise<void> {
     const table = this.#database.table(this.#table)
     for await (const row of table.scan({ startRow: 'f', stopRow: 's' })) this.#put(row, cache)
@@ -186,12 +185,10 @@ export class SchemaRows {
     return { table: this.#table, row, column, equals }
   }
 
-  #mutation(row: string | Buffer, cells: PutCells): AtomicMutation {
+  #mutation(row: string | Buffer, cells: Put['cells']): AtomicMutation {
     return { table: this.#table, row, mutations: [{ put: { cells, timestamp: 1 } }] }
   }
 }
-
-type PutCells = Readonly<Record<string, string | Buffer>> | readonly PutCell[]
 
 /** Whether a type is that of fields or of records. */
 export function kindOf(type: FieldType | RecordType): TypeKind {

@@ -329,7 +329,6 @@ export class TypeManager {
     })
   }
 
-  /** Creates a type with the next number. */
   #create<T extends FieldType | RecordType>(
     kind: TypeKind,
     typeOf: (id: string, ordinal: number) => T,
@@ -367,7 +366,6 @@ export class TypeManager {
     return type
   }
 
-  /** Reads the row of a type and puts it into the cache. */
   async #stored(kind: TypeKind, id: string): Promise<Result> {
     const stored = await this.#parts.rows.loadRow(rowOfId(kind, id), this.#cache)
     if (stored.isEmpty) throw kind === 'field' ? fieldTypeNotFound(id) : recordTypeNotFound(id)

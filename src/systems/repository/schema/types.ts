@@ -69,7 +69,6 @@ export interface FieldTypeUpdate extends OptionsOf<typeof fieldTypeUpdate> {}
 
 const depthMax = 1000
 
-/** Whether a value is JSON at every depth. */
 function isJson(value: unknown, depth = 0): boolean {
   if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return true
   if (typeof value !== 'object' || depth > depthMax) return false

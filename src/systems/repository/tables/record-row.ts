@@ -139,12 +139,11 @@ function fieldParts({ schema }: TableContext, fields: FieldCells): Part[] {
     const field = schema.storedFieldAt(ordinal)
     const parts = [field.type.toJson(decodeField(field, value, schema))]
     if (metadata !== undefined) parts.push(decodeMetadata(metadata))
+    const plain = (_: string, part: unknown): unknown => {
+      return typeof part === 'bigint' ? String(part) : part
+    }
     return [field.name, parts.map((part) => JSON.stringify(part, plain)).join(' ')]
   })
-}
-
-function plain(_name: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? String(value) : value
 }
 
 function escapeHtml(text: string): string {

@@ -54,9 +54,7 @@ interface ScannerState {
   readonly isDone: boolean
   /** The row at which the next call begins, in hexadecimal. */
   readonly next: string | null
-  /** Records that may still be returned. */
   readonly left: number | null
-  /** The scan in JSON. */
   readonly scan: string
   /** Ids of the fields by their names in the scan, to detect that a field was renamed. */
   readonly fields: Readonly<Record<string, string>>
@@ -270,7 +268,6 @@ export class Scanners {
   }
 }
 
-/** Names of the fields in a scan. */
 function fieldsOf({ filter, fields }: RecordScan): string[] {
   const ofFilter = (each: RecordFilter): string[] => {
     if ('all' in each) return each.all.flatMap(ofFilter)

@@ -28,6 +28,9 @@ export function blobKey(store: string, key: Buffer): Buffer {
   return Buffer.concat([key, name, uint32(name.length)])
 }
 
+/** The suffix of the keys of inline blobs; the bytes of the blob precede it. */
+const inlineEnd = blobKey(inlineStore, Buffer.alloc(0))
+
 const keyBytesMax = 1 << 20
 
 /** A media type is sent in a header, so line breaks must not occur in it. */
@@ -51,19 +54,11 @@ export function readBlob(value: unknown): Blob | undefined {
     Number.isSafeInteger(size) &&
     (size as number) >= 0 &&
     (name === undefined || isText(name)) &&
-    fitsKey(key, size as number)
+    // An inline blob has the declared size.
+    (!inlineEnd.equals(key.subarray(-inlineEnd.length)) || key.length - inlineEnd.length === size)
   if (!fits) return undefined
   const described = { mediaType, size: size as number, ...(name === undefined ? {} : { name }) }
   return { key: Buffer.from(key.buffer, key.byteOffset, key.byteLength), ...described }
-}
-
-/** The suffix of the keys of inline blobs; the bytes of the blob precede it. */
-const inlineEnd = blobKey(inlineStore, Buffer.alloc(0))
-
-/** Whether an inline blob has the declared size. */
-function fitsKey(key: Uint8Array, size: number): boolean {
-  const isInline = inlineEnd.equals(key.subarray(-inlineEnd.length))
-  return !isInline || key.length - inlineEnd.length === size
 }
 
 const blobType = valueType<Blob>('BLOB', {

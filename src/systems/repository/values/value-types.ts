@@ -1,5 +1,5 @@
 /** The value types by their text form, also those that programs register. */
-import { shown, type CellarError } from '../../../api/index.js'
+import { shown } from '../../../api/index.js'
 import { invalidArgument, repositoryError } from '../errors.js'
 import { blobTypes } from './blob-value.js'
 import { arrayTypes, linkTypes, recordTypes } from './nested-types.js'
@@ -9,9 +9,15 @@ import type { ValueType, ValueTypeFactory } from './value-type.js'
 const textMax = 2048
 const depthMax = 32
 
+const builtIn: Readonly<Record<string, ValueTypeFactory>> = {
+  ...simpleTypes,
+  ...{ BLOB: blobTypes, LINK: linkTypes, RECORD: recordTypes },
+  ...{ LIST: arrayTypes('LIST'), PATH: arrayTypes('PATH') },
+}
+
 /** A set of value types. */
 export class ValueTypes {
-  readonly #factories = new Map<string, ValueTypeFactory>(Object.entries(simpleTypes))
+  readonly #factories = new Map(Object.entries(builtIn))
   readonly #types = new Map<string, ValueType>()
 
   /**
@@ -19,11 +25,6 @@ export class ValueTypes {
    * `ERR_INVALID_ARGUMENT` if a name is taken or is not in capital letters.
    */
   constructor(own: Readonly<Record<string, ValueTypeFactory>> = {}) {
-    this.#factories.set('BLOB', blobTypes)
-    this.#factories.set('LINK', linkTypes)
-    this.#factories.set('RECORD', recordTypes)
-    this.#factories.set('LIST', arrayTypes('LIST'))
-    this.#factories.set('PATH', arrayTypes('PATH'))
     for (const [name, factory] of Object.entries(own)) {
       if (!/^[A-Z][A-Z0-9_]*$/.test(name) || this.#factories.has(name)) {
         throw invalidArgument(`a value type cannot have the name ${shown(name)}`)
@@ -51,9 +52,10 @@ export class ValueTypes {
     if (open >= 0 && (!text.endsWith('>') || open === text.length - 2)) {
       throw invalidArgument(`the argument of the value type ${shown(text)} is not complete`)
     }
-    if (!/^[A-Z][A-Z0-9_]*$/.test(base)) throw this.#unknown(text)
     const factory = this.#factories.get(base)
-    if (factory === undefined) throw this.#unknown(text)
+    if (factory === undefined) {
+      throw repositoryError('type', `there is no value type ${shown(text)}`)
+    }
     const argument = open < 0 ? undefined : text.slice(open + 1, -1)
     if (argument !== undefined && Object.hasOwn(simpleTypes, base)) {
       throw invalidArgument(`${base} takes no argument, got ${shown(text)}`)
@@ -61,9 +63,5 @@ export class ValueTypes {
     const type = factory(argument, (inner) => this.#parse(inner, depth + 1))
     this.#types.set(text, type)
     return type
-  }
-
-  #unknown(text: string): CellarError {
-    return repositoryError('type', `there is no value type ${shown(text)}`)
   }
 }

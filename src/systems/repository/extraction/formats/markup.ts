@@ -1,24 +1,6 @@
 /** Extracts text from HTML and XML. Entities of a document type are not expanded. */
+import type * as HtmlParser from 'htmlparser2'
 import { decoded, type WriteText } from './decoding.js'
-
-/** The part of the package htmlparser2 that is used. */
-interface ParserModule {
-  readonly Parser: new (
-    handler: {
-      onopentagname?(name: string): void
-      onopentag?(name: string, attributes: Record<string, string>): void
-      onclosetag?(name: string): void
-      ontext?(text: string): void
-    },
-    options: { xmlMode: boolean; decodeEntities: boolean },
-  ) => MarkupParser
-}
-
-/** A parser of markup in pieces. */
-export interface MarkupParser {
-  write(chunk: string): void
-  end(): void
-}
 
 /** Which text of a kind of markup is extracted. */
 export interface MarkupRules {
@@ -50,9 +32,12 @@ export const htmlRules: MarkupRules = {
 export const xmlRules: MarkupRules = { isXml: true }
 
 /** A parser that writes the extracted text. Node's `ERR_MODULE_NOT_FOUND` without htmlparser2. */
-export async function markupParser(rules: MarkupRules, write: WriteText): Promise<MarkupParser> {
+export async function markupParser(
+  rules: MarkupRules,
+  write: WriteText,
+): Promise<HtmlParser.Parser> {
   const name = 'htmlparser2'
-  const { Parser } = (await import(name)) as ParserModule
+  const { Parser } = (await import(name)) as typeof HtmlParser
   const { within, without, lines, texts, skips } = rules
   let inside = 0
   let outside = 0

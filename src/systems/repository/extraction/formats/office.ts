@@ -70,7 +70,6 @@ export async function extractOffice(
 /** Sorts slide2 before slide10. */
 const naturalOrder = new Intl.Collator('en', { numeric: true })
 
-/** An entry of an archive. */
 interface ZipEntry {
   readonly name: string
   readonly method: number
@@ -107,7 +106,6 @@ function zipEntries(content: Uint8Array): ZipEntry[] {
   return entries
 }
 
-/** The content of an entry, in pieces. */
 async function* inflated({ name, method, compressed }: ZipEntry): AsyncGenerator<Uint8Array> {
   if (method === 0) yield compressed
   else if (method !== 8) throw new Error(`the entry ${name} has an unknown compression`)

@@ -48,7 +48,6 @@ export class BoundNames {
     return isKnown ? this.recordType(name) : undefined
   }
 
-  /** All names that were resolved. */
   get stored(): StoredNames {
     const sorted = (ids: ReadonlyMap<string, string>): Record<string, string> => {
       return Object.fromEntries([...ids].sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -82,14 +82,11 @@ const nodesMax = 10_000
 
 /** Inputs of the compilation. */
 export interface CompileOptions {
-  /** Resolves the names of types. */
   readonly names: BoundNames
-  /** Formatters of the program, by name. */
   readonly formatters?: Readonly<Record<string, Formatter>> | undefined
   readonly places?: Places | undefined
 }
 
-/** The position of a node in the tree. */
 interface Position {
   readonly path: string
   readonly depth: number
@@ -137,12 +134,10 @@ export class Compiler {
     const filter = this.#recordFilter(recordFilter)
     const own = { isInRecord: false, isOwn: true, before: new SourceSet() }
     const nodes = this.#nodesOf(settings.fields, { path: 'fields', depth: 0, ...own })
-    const dynamicFields = settings.dynamicFields.map((given, index) => {
-      return this.#at(given, `dynamicFields[${index}]`, (place): PreparedDynamicField => {
-        const rule = dynamicOptions.read(given)
-        const formatter = this.#formatterOf(rule.formatter, place)
-        return { ...rule, nameFor: dynamicName(rule), formatter }
-      })
+    const dynamicFields = this.#each(settings.dynamicFields, 'dynamicFields', (given, place) => {
+      const rule = dynamicOptions.read(given)
+      const formatter = this.#formatterOf(rule.formatter, place)
+      return { ...rule, nameFor: dynamicName(rule), formatter }
     })
     const usesOwnField = (field: FieldType): boolean =>
       this.#hasFunctions ||
@@ -152,27 +147,30 @@ export class Compiler {
     return { ...filter, nodes, fields, dynamicFields, dereferences: dereference, usesOwnField }
   }
 
-  /** Runs `work` at the location of a part of the configuration. */
-  #at<T>(part: object, path: string, work: (place: string) => T): T {
-    const isObject = typeof part === 'object' && (part as unknown) !== null
-    const place = isObject ? this.#places(part, path) : path
-    return atPlace(place, () => work(place))
+  /** Runs `work` for each part of a list of the configuration, at the location of the part. */
+  #each<P extends object, T>(
+    parts: readonly P[],
+    path: string,
+    work: (part: P, place: string, path: string) => T,
+  ): T[] {
+    return parts.map((part, index) => {
+      const own = `${path}[${index}]`
+      const isObject = typeof part === 'object' && (part as unknown) !== null
+      const place = isObject ? this.#places(part, own) : own
+      return atPlace(place, () => work(part, place, own))
+    })
   }
 
   #recordFilter(
     rules: RecordFilterRules = {},
   ): Pick<PreparedConfiguration, 'tagsFor' | 'versionTags' | 'filterFields'> {
     const given = atPlace('recordFilter', () => filterOptions.read(rules))
-    const excludes = given.excludes.map((rule, index) => {
-      return this.#at(rule, `recordFilter.excludes[${index}]`, () => {
-        return prepareMatch(matchOptions.read(rule), this.#names)
-      })
+    const excludes = this.#each(given.excludes, 'recordFilter.excludes', (rule) => {
+      return prepareMatch(matchOptions.read(rule), this.#names)
     })
-    const includes = given.includes.map((rule, index) => {
-      return this.#at(rule, `recordFilter.includes[${index}]`, () => {
-        const { versionTags, ...match } = includeOptions.read(rule)
-        return { matcher: prepareMatch(match, this.#names), tags: this.#tagsOf(versionTags) }
-      })
+    const includes = this.#each(given.includes, 'recordFilter.includes', (rule) => {
+      const { versionTags, ...match } = includeOptions.read(rule)
+      return { matcher: prepareMatch(match, this.#names), tags: this.#tagsOf(versionTags) }
     })
     const fields = [...excludes, ...includes.map(({ matcher }) => matcher)].flatMap(
       ({ field }) => field ?? [],
@@ -199,14 +197,12 @@ export class Compiler {
   #nodesOf(nodes: readonly FieldNode[], position: Position): PreparedNode[] {
     const { path, depth } = position
     if (depth > depthMax) throw configurationError(path, `fields nest ${depthMax} deep at most`)
-    return nodes.map((node, index) => {
-      const at = { ...position, path: `${path}[${index}]` }
-      return this.#at(node, at.path, (place) => {
-        if (++this.#nodes > nodesMax) throw new Error(`more than ${nodesMax} fields`)
-        if (typeof node === 'object' && 'match' in node) return this.#matchNode(node, at)
-        if (typeof node === 'object' && 'forEach' in node) return this.#forEachNode(node, at)
-        return this.#field(node, at, place)
-      })
+    return this.#each(nodes, path, (node, place, own) => {
+      const at = { ...position, path: own }
+      if (++this.#nodes > nodesMax) throw new Error(`more than ${nodesMax} fields`)
+      if (typeof node === 'object' && 'match' in node) return this.#matchNode(node, at)
+      if (typeof node === 'object' && 'forEach' in node) return this.#forEachNode(node, at)
+      return this.#field(node, at, place)
     })
   }
 

@@ -72,7 +72,6 @@ export class SourceSet implements FieldSources {
     }
   }
 
-  /** Adds the fields that a chain passes. */
   follow({ steps, end }: Chain): this {
     for (const step of steps) {
       if ('field' in step) this.#add(step.field)
@@ -147,7 +146,6 @@ export class NamedSources {
   readonly #byKey = new Map<string, SourceSet>()
   readonly #spans: ShownField[] = []
 
-  /** The sources of exactly these names. */
   at(names: NameSpan): SourceSet | undefined {
     return this.#byKey.get(keyOf(names))
   }
@@ -174,7 +172,6 @@ export class NamedSources {
     return all
   }
 
-  /** Forgets all names. */
   clear(): void {
     this.#byKey.clear()
     this.#spans.length = 0

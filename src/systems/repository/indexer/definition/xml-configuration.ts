@@ -11,7 +11,6 @@ import type {
 import { configurationError, placesByPath, type Places } from './configuration-error.js'
 import { requirePackage } from '../../../../api/index.js'
 
-/** An element of the tree. */
 interface XmlElement {
   /** Local name. */
   readonly name: string
@@ -96,7 +95,6 @@ export interface ReadConfiguration {
   readonly places: Places
 }
 
-/** Converts the text of an attribute. */
 type Convert = (text: string, element: XmlElement) => unknown
 
 const asIs: Convert = (text) => text
@@ -177,7 +175,6 @@ function refuse(element: XmlElement, problem: string): Error {
   return configurationError(element.place, problem)
 }
 
-/** The attributes of an element, converted. */
 function attributesOf<T>(
   element: XmlElement,
   known: Readonly<Record<string, Convert>>,

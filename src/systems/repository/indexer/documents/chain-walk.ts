@@ -60,14 +60,12 @@ export class ChainWalk {
     this.#masters = masters
   }
 
-  /** The dependencies in a fixed order. */
   get dependencies(): Dependency[] {
     return [...this.#noted]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([, noted]) => ({ ...noted, fields: [...noted.fields].sort() }))
   }
 
-  /** The records that steps lead to. */
   async follow(steps: readonly ChainStep[], start: Visited): Promise<Visited[]> {
     let at = [start]
     for (const step of steps) {
@@ -187,7 +185,6 @@ const text = types.parse('STRING')
 const number = types.parse('LONG')
 const link = types.parse('LINK')
 
-/** Values of a system field. */
 function systemValues(
   field: SystemField,
   { id, table, version, type, typeVersion }: Visited,
@@ -215,7 +212,6 @@ function systemValues(
   })
 }
 
-/** All supertypes of a type, each once. */
 function supertypesOf(own: TypeVersion, schema: SchemaCache): TypeVersion[] {
   const found = new Map<string, TypeVersion>([[own.name, own]])
   const visit = ({ name, version }: TypeVersion): void => {

@@ -67,7 +67,8 @@ export function splitBlobs(values: readonly IndexValue[]): {
 /** The text of each blob; a blob whose extraction fails is left out and added to `failures`. */
 export async function extractTexts(
   blobs: readonly Blob[],
-  place: TextPlace,
+  place: Place,
+  deadline: number,
   { name: index, readBlob, settings, late, signal, counts }: IndexContext,
   failures: FailedExtraction[],
 ): Promise<string[]> {
@@ -77,7 +78,7 @@ export async function extractTexts(
   for (const blob of blobs) {
     const { key, name, mediaType, size } = blob
     try {
-      const text = await late.textOf(place, key.toString('latin1'), async () => {
+      const text = await late.textOf(place, deadline, key.toString('latin1'), async () => {
         const found: unknown = await extract(readBlob(blob), mediaType, name, signal)
         if (typeof found === 'string') return found
         throw repositoryError('extraction', `the extractor must give a text, got ${shown(found)}`)
@@ -98,16 +99,6 @@ export async function extractTexts(
   return texts
 }
 
-/** The dependencies of {@link LateTexts}. */
-interface LateTextsParts {
-  /** Milliseconds that a document waits for all its texts together. */
-  readonly milliseconds: number
-  /** Indexes a record again. */
-  readonly again: (place: Place) => Promise<unknown>
-  /** Aborted when the index is closed. */
-  readonly signal: AbortSignal
-}
-
 interface LateText {
   readonly text: Promise<string>
   isSettled: boolean
@@ -121,28 +112,32 @@ interface LateRecord {
   readonly done: Promise<void>
 }
 
-/** The document that a text belongs to. */
-interface TextPlace {
-  readonly place: Place
-  /** See {@link LateTexts.deadline}. */
-  readonly deadline: number
-}
-
 /** Maximum number of late texts over all records; above it documents wait for their texts. */
 const textsMax = 64
 
 /** The late texts of one index. */
 export class LateTexts {
-  readonly #parts: LateTextsParts
+  readonly #milliseconds: number
+  readonly #again: (place: Place) => Promise<unknown>
+  readonly #signal: AbortSignal
   readonly #records = new Map<string, LateRecord>()
 
-  constructor(parts: LateTextsParts) {
-    this.#parts = parts
+  /**
+   * A document waits so many milliseconds for all its texts together; `again` indexes a record
+   * again. The signal is aborted when the index is closed.
+   */
+  constructor(
+    milliseconds: number,
+    again: (place: Place) => Promise<unknown>,
+    signal: AbortSignal,
+  ) {
+    this.#milliseconds = milliseconds
+    this.#again = again
+    this.#signal = signal
   }
 
-  /** The time until which one document waits for its texts, as `performance.now()` counts. */
   deadline(): number {
-    return performance.now() + this.#parts.milliseconds
+    return performance.now() + this.#milliseconds
   }
 
   /**
@@ -150,7 +145,8 @@ export class LateTexts {
    * is extracted only once.
    */
   async textOf(
-    { place, deadline }: TextPlace,
+    place: Place,
+    deadline: number,
     blob: string,
     extract: () => Promise<string>,
   ): Promise<string | undefined> {
@@ -200,13 +196,12 @@ export class LateTexts {
   }
 
   async #finish(key: string, place: Place, texts: ReadonlyMap<string, LateText>): Promise<void> {
-    const { again, signal } = this.#parts
     const open = (): LateText[] => [...texts.values()].filter(({ isSettled }) => !isSettled)
     // Indexing the record may find another blob with a late text.
     do {
       while (open().length > 0) await Promise.allSettled(open().map(({ text }) => text))
       // After a failure the record keeps its note; the next start of the index retries.
-      if (!signal.aborted) await again(place).catch(() => undefined)
+      if (!this.#signal.aborted) await this.#again(place).catch(() => undefined)
     } while (open().length > 0)
     this.#records.delete(key)
   }

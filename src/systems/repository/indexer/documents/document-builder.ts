@@ -8,7 +8,7 @@ import { invalidArgument } from '../../errors.js'
 import type { StoredRecord } from '../../records/record.js'
 import type { FieldType } from '../../schema/types.js'
 import type { PreparedField, PreparedNode } from '../definition/compile.js'
-import type { IndexValue, ValueFunction } from '../definition/configuration.js'
+import type { IndexValue } from '../definition/configuration.js'
 import { atPlace } from '../definition/configuration-error.js'
 import { SourceSet, spanOf, type NameSpan, type ShownField } from '../definition/field-sources.js'
 import { flattened, textOf } from '../definition/formatters.js'
@@ -22,9 +22,7 @@ import { extractTexts, splitBlobs, type FailedExtraction } from './content-extra
 export interface DocumentSubject {
   readonly place: Place
   readonly tag: FieldType
-  /** The record in the version of the tag. */
   readonly record: StoredRecord
-  /** Follows the chains, and collects the dependencies. */
   readonly walk: ChainWalk
 }
 
@@ -32,7 +30,6 @@ export interface DocumentSubject {
 export interface BuiltDocument {
   /** Undefined: the document would have no field. */
   readonly document: SearchDocument | undefined
-  /** Sources of the texts. */
   readonly shown: readonly ShownField[]
   /** Blobs whose text the document lacks. */
   readonly failures: readonly FailedExtraction[]
@@ -93,25 +90,21 @@ export class DocumentDraft {
   async #addField(field: PreparedField, at: Visited): Promise<void> {
     const { source } = field
     const sources = new SourceSet(field.sources)
-    let texts: readonly string[]
-    if (typeof source === 'function') texts = await this.#made(source)
-    else {
+    let texts: readonly string[] = []
+    if (typeof source === 'function') {
+      const { place, record } = this.#subject
+      const { version, type, fields } = record
+      const made = await source({ ...place, version, type, versionTag: this.#versionTag, fields })
+      if (typeof made === 'string') texts = [made]
+      else if (made !== undefined) texts = checkTexts(made, 'the value of a field')
+    } else {
       const values = await this.#subject.walk.values(source, at, sources)
-      texts = values.length === 0 ? [] : await this.#textsOf(values, field)
+      if (values.length > 0) texts = await this.#textsOf(values, field)
     }
     if (texts.length === 0) return
     const variables = await this.#variables(field, at, sources)
     const name = fillTemplate(field.name, (variable) => variables.get(variable))
     if (name !== undefined) this.#add(name, texts, field, spanOf(field.name), sources)
-  }
-
-  async #made(make: ValueFunction): Promise<readonly string[]> {
-    const { place, record } = this.#subject
-    const { version, type, fields } = record
-    const versionTag = this.#versionTag
-    const made = await make({ ...place, version, type, versionTag, fields })
-    if (made === undefined) return []
-    return typeof made === 'string' ? [made] : checkTexts(made, 'the value of a field')
   }
 
   async #addDynamicFields(): Promise<void> {
@@ -140,8 +133,8 @@ export class DocumentDraft {
     }
     if (!extractContent) return formatted(values)
     const { blobs, others } = splitBlobs(values)
-    const place = { place: this.#subject.place, deadline: this.#deadline }
-    const texts = await extractTexts(blobs, place, this.#context, this.#failures)
+    const { place } = this.#subject
+    const texts = await extractTexts(blobs, place, this.#deadline, this.#context, this.#failures)
     return others.length === 0 ? texts : [...formatted(others), ...texts]
   }
 
@@ -168,7 +161,6 @@ export class DocumentDraft {
     return found
   }
 
-  /** Adds texts to a field, and the sources of the rule that made them. */
   #add(
     name: string,
     texts: readonly string[],

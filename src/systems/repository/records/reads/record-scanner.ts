@@ -70,7 +70,6 @@ export function wantedFields(schema: SchemaCache, fields: RecordScan['fields']):
   return new Set(checkArray(fields, 'fields').map((name) => schema.field(name).ordinal))
 }
 
-/** Yields the records that pass the filter. */
 async function* scanned(
   context: TableContext,
   scan: Scan,
@@ -178,7 +177,6 @@ export type RecordFilter =
       readonly any: readonly RecordFilter[]
     }
 
-/** The decision of a filter: whether a record passes. */
 type RecordTest = (id: RecordId, state: RecordState) => boolean
 
 /** A filter ready for use, with the common prefix of the rows that can pass, if there is one. */
@@ -187,7 +185,6 @@ export interface PreparedFilter {
   readonly rowPrefix?: Buffer | undefined
 }
 
-/** Limit of nested filters. */
 const depthMax = 100
 
 /** Checks the form of a filter and of its parts at every depth. `ERR_INVALID_ARGUMENT`. */

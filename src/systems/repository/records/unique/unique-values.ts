@@ -80,13 +80,11 @@ async function writesOf(
   return { checks, mutations: [...frees.values(), ...puts.values()] }
 }
 
-/** A unique value of a record. */
 interface UniqueValue {
   readonly field: FieldType
   readonly row: Buffer
 }
 
-/** Makes an `ERR_NOT_UNIQUE`. */
 function notUnique(field: FieldType, id: string, owner?: string): RepositoryError {
   const other = owner === undefined ? 'another record' : owner
   return repositoryError(

@@ -31,7 +31,6 @@ import type { TableContext } from '../table-context.js'
 export class CommitGate {
   readonly #running = new Set<Promise<unknown>>()
 
-  /** Runs a commit. */
   async run<T>(running: Promise<T>): Promise<T> {
     this.#running.add(running)
     try {

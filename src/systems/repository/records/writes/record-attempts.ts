@@ -238,7 +238,6 @@ async function remove(
   return { status: 'DELETED', change, show, showStored: show }
 }
 
-/** An update of the mutable fields of one version. */
 async function mutate(
   context: TableContext,
   head: LiveHead,
@@ -356,7 +355,6 @@ export function shower(
   return () => viewOf(context, id, encodeHead(state), wanted)
 }
 
-/** The fields that an input sets or removes. */
 function namedIn({ sets, deletes }: PreparedInput): WantedFields {
   return new Set([...sets.keys(), ...deletes.keys()])
 }

@@ -15,14 +15,11 @@ import { readInput, type RecordInput } from '../record.js'
 import { eachValue } from '../../values/nested-types.js'
 import type { RecordState, VersionState } from '../record-state.js'
 
-/** A field to set. */
 interface FieldChange {
   readonly field: FieldType
-  /** The encoded value. */
   readonly bytes: Buffer
 }
 
-/** Changes of the metadata of a field. */
 interface MetadataChange {
   readonly changes: Metadata | undefined
   readonly deletes: readonly string[] | undefined

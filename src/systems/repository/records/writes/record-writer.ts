@@ -31,21 +31,15 @@ import { RecordId, type RecordIdLike } from '../../record-id.js'
 const flipsMax = 3
 
 /** Result of a write. The record is built on demand, because most callers never read it. */
-class Outcome<Status, Shown extends StoredRecord | undefined> {
-  readonly status: Status
-  readonly sequence: number | undefined
-  readonly #show: () => Shown
-  #record: Shown | undefined
-
-  constructor(status: Status, sequence: number | undefined, show: () => Shown) {
-    this.status = status
-    this.sequence = sequence
-    this.#show = show
-  }
-
-  get record(): Shown {
-    this.#record ??= this.#show()
-    return this.#record
+function outcome<Status, Shown>(status: Status, sequence: number | undefined, show: () => Shown) {
+  let record: Shown | undefined
+  return {
+    status,
+    sequence,
+    get record(): Shown {
+      record ??= show()
+      return record
+    },
   }
 }
 
@@ -55,7 +49,7 @@ export async function commitWrite(
   { status, change, show }: PreparedWrite,
 ): Promise<WriteResult> {
   const sequence = change && (await commit([{ context, change }]))
-  return new Outcome(status, sequence, show)
+  return outcome(status, sequence, show)
 }
 
 async function createRecord(context: TableContext, { id, run }: Attempt): Promise<WriteResult> {
@@ -133,14 +127,10 @@ export interface BatchResult {
   readonly sequence: number | undefined
 }
 
-/** A write of a batch with its table. */
-interface TableWrite {
-  readonly context: TableContext
-  readonly write: BatchWrite
-}
-
 /** Writes all or none. Later changes of the input by the caller have no effect. */
-export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchResult[]> {
+export async function writeBatch(
+  writes: readonly { readonly context: TableContext; readonly write: BatchWrite }[],
+): Promise<BatchResult[]> {
   const seen = new Set<string>()
   const entries = writes.map(({ context, write }) => {
     const attempt = readArguments(() => attemptOf(context, write))
@@ -159,8 +149,8 @@ export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchRe
   const hasConflict = prepared.some(({ status }) => status === 'CONFLICT')
   const sequence = hasConflict || changes.length === 0 ? undefined : await commit(changes)
   return prepared.map(({ status, change, show, showStored }) => {
-    if (!hasConflict || change === undefined) return new Outcome(status, sequence, show)
-    return new Outcome('NOT_WRITTEN', sequence, showStored)
+    if (!hasConflict || change === undefined) return outcome(status, sequence, show)
+    return outcome('NOT_WRITTEN', sequence, showStored)
   })
 }
 
