@@ -8,7 +8,6 @@ import { invalidArgument } from '../../api/index.js'
 import { ByteReader, endsEarly } from './byte-reader.js'
 import { ByteWriter } from './byte-writer.js'
 
-/** Bytes of the longest 64-bit number. */
 const varintBytesMax = 10
 
 /** Writes values one after the other. */
@@ -25,7 +24,6 @@ export class AvroWriter extends ByteWriter {
     this.byte(Number(rest))
   }
 
-  /** A length and that many bytes. */
   lengthAndBytes(value: Uint8Array): void {
     this.long(value.length)
     this.raw(value)
@@ -85,7 +83,6 @@ export class AvroReader extends ByteReader {
     throw this.failure('a number is too long')
   }
 
-  /** A length and that many bytes. */
   lengthAndBytes(): Buffer {
     const length = this.number()
     if (length < 0) throw this.failure('a length is negative')
@@ -104,7 +101,6 @@ export class AvroReader extends ByteReader {
     return Math.abs(count)
   }
 
-  /** The items of an array or a map. */
   items<T>(read: () => T): T[] {
     const items: T[] = []
     for (let count = this.blockCount(); count > 0; count = this.blockCount()) {

@@ -5,7 +5,7 @@
  * of the bytes. The bytes of a text are its UTF-8 form. A number has eight bytes, which sort as the
  * numbers do.
  */
-import { invalidArgument, isText, shown } from '../../api/index.js'
+import { checkChoice, invalidArgument, isText, shown } from '../../api/index.js'
 import { keyParts, type KeyPart } from '../../comfort/keys/key-parts.js'
 import { reservedFields } from './search-backend.js'
 
@@ -59,7 +59,7 @@ export class FieldKinds {
   /** `others` is the kind of fields that match no pattern; undefined refuses them. */
   constructor(patterns: FieldPatterns, others: FieldKind | undefined) {
     for (const [pattern, kind] of Object.entries(patterns)) {
-      checkKind(kind, `fields['${pattern}']`)
+      checkChoice(kind, `fields['${pattern}']`, fieldKindNames)
       const stars = pattern.split('*').length - 1
       if (Object.hasOwn(reserved, pattern) || pattern === '' || stars > 1) throw wrong(pattern)
       if (stars === 0) this.#names.set(pattern, kind)
@@ -82,11 +82,6 @@ export class FieldKinds {
     }
     return this.#others
   }
-}
-
-function checkKind(kind: unknown, what: string): void {
-  if (fieldKindNames.includes(kind as FieldKind)) return
-  throw invalidArgument(`${what} must be one of ${fieldKindNames.join(', ')}, got ${shown(kind)}`)
 }
 
 function wrong(pattern: string): Error {

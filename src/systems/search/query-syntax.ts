@@ -95,8 +95,6 @@ export function queryError(position: number, problem: string): Error {
   return invalidArgument(`the query has an error at position ${position}: ${problem}`)
 }
 
-type Operator = 'AND' | 'OR' | undefined
-
 /** The end of a word: white space, an operator, or the end of the query. */
 const end = '(?=[\\s\\u3000(){}[\\]^"~:!]|$)'
 const space = /[\s\u3000]*/y
@@ -304,7 +302,7 @@ class QueryParser {
 /** Adds a clause by the rules of Lucene's classic query parser. */
 function addClause(
   clauses: QueryClause[],
-  operator: Operator,
+  operator: 'AND' | 'OR' | undefined,
   occurrence: Occurrence,
   node: QueryNode,
 ): void {

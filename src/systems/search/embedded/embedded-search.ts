@@ -30,7 +30,7 @@ import { Manifest, type Commit } from './segments/manifest.js'
 import { chooseMerge, liveDocs, mergeSegments } from './segments/merge.js'
 import { noDocs, union } from './doc-sets.js'
 import { PendingChanges, rejection } from './pending-changes.js'
-import { planQuery } from './plan.js'
+import { Planner } from './plan.js'
 import { searchSegments } from './search-run.js'
 import { buildSegment } from './segments/segment-builder.js'
 import { fieldsMax } from './segments/segment-format.js'
@@ -198,7 +198,8 @@ export class EmbeddedSearch implements SearchBackend {
     const { kinds, clock } = this.#settings
     const now = clock.now()
     const plans = [texts.query, ...texts.filters].map((text) => {
-      return planQuery(parseQuery(text, defaultField), kinds, now)
+      const node = parseQuery(text, defaultField)
+      return new Planner(kinds, now).plan(node, 1) ?? ({ type: 'none' } as const)
     })
     for (const { field } of sort) {
       if (field === 'score') continue

@@ -5,9 +5,6 @@ import type { PhraseNode, RangeNode } from './plan.js'
 import type { Postings } from './segments/segment-format.js'
 import { positionIn, type SegmentReader } from './segments/segment-reader.js'
 
-/** Documents, and the number of matches in each. */
-export type CountedDocs = Postings<Int32Array>
-
 interface PhraseTerm {
   readonly postings: Postings<Int32Array>
   readonly positions: Int32Array
@@ -29,7 +26,7 @@ const wordsPerTurn = 500_000
 export async function phraseCounts(
   reader: SegmentReader,
   { field, terms }: PhraseNode,
-): Promise<CountedDocs> {
+): Promise<Postings<Int32Array>> {
   const known = new Map<string, PhraseTerm>()
   for (const term of new Set(terms)) {
     const postings = (await reader.postings(field, term))!
@@ -95,7 +92,7 @@ const known = new WeakMap<Int32Array, { averageLength: number; shares: Float64Ar
 
 /** The part of each document's BM25 score that depends on this document alone, in order. */
 export async function sharesOf(
-  { docs, counts }: CountedDocs,
+  { docs, counts }: Postings<Int32Array>,
   reader: SegmentReader,
   field: string,
   averageLength: number,

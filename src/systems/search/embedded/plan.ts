@@ -1,7 +1,7 @@
 /** Translates a parsed query into index lookups, by the kinds of the fields. */
 import { CellarError } from '../../../api/index.js'
 import { adjacentWords, foldedPrefix, wordsOf } from '../analysis.js'
-import { textTerm, termOf, type FieldKind, type FieldKinds } from '../field-kinds.js'
+import { termOf, textTerm, type FieldKind, type FieldKinds } from '../field-kinds.js'
 import {
   factorMax,
   queryClausesMax,
@@ -56,12 +56,8 @@ export interface BooleanNode {
   readonly mustNot: readonly PlanNode[]
 }
 
-/** Plans a query. `ERR_INVALID_ARGUMENT` with the position. */
-export function planQuery(node: QueryNode, kinds: FieldKinds, now: number): PlanNode {
-  return new Planner(kinds, now).plan(node, 1) ?? { type: 'none' }
-}
-
-class Planner {
+/** Plans one query. */
+export class Planner {
   readonly #kinds: FieldKinds
   readonly #now: number
   #words = 0
@@ -71,7 +67,10 @@ class Planner {
     this.#now = now
   }
 
-  /** Undefined for a clause without words, which is ignored. */
+  /**
+   * The plan of a node, whose score has this factor; undefined for a clause without words, which is
+   * ignored. `ERR_INVALID_ARGUMENT` with the position.
+   */
   plan(node: QueryNode, factor: number): PlanNode | undefined {
     const boost = node.boost * factor
     // Without a limit scores become infinite, and NaN with a factor of 0, which has no order.

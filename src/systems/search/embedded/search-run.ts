@@ -7,8 +7,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { allDocs, difference, gallop, intersection, noDocs, union } from './doc-sets.js'
-import { docsInRange, phraseCounts, sharesOf, type CountedDocs } from './leaves.js'
+import { docsInRange, phraseCounts, sharesOf } from './leaves.js'
 import type { BooleanNode, PhraseNode, PlanNode, TermNode } from './plan.js'
+import type { Postings } from './segments/segment-format.js'
 import type { SegmentView } from './segments/segment-reader.js'
 
 /**
@@ -87,7 +88,6 @@ export async function searchSegments(
   })
 }
 
-/** The matches of a node by segment. */
 async function matchesOf(
   node: PlanNode,
   views: readonly SegmentView[],
@@ -188,7 +188,7 @@ async function matchesOfTerms(
   const { field } = node
   const terms = node.type === 'term' ? [node.term] : node.terms
   const frequencies = new Map<string, number>()
-  const found: CountedDocs[] = []
+  const found: Postings<Int32Array>[] = []
   let fieldDocs = 0
   let fieldWords = 0
   for (const { reader } of views) {

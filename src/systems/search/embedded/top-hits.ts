@@ -14,7 +14,6 @@ interface Candidate {
   readonly values: readonly (string | number | undefined)[]
 }
 
-/** One sort order within one segment. */
 interface SegmentOrder {
   readonly isDescending: boolean
   /** The values to sort by; undefined: sorts by score. */

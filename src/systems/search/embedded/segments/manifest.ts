@@ -52,15 +52,20 @@ export class Manifest {
     for (let left = reader.count(); left > 0; left--) {
       const segment = await SegmentReader.open(reader.varint(), this.rows, this.cache)
       const stored = found.value(`${commitFamily}:${removedQualifier(segment.number)}`)
-      const removed = stored === undefined ? noDocs : decodeDocs(stored, segment)
-      if (removed.length > 0) this.#stored.set(segment.number, removed)
+      let removed: Int32Array = noDocs
+      if (stored !== undefined) {
+        const what = `the removed documents of the search segment ${segment.number}`
+        const docs = new ByteReader(stored, what)
+        removed = decodePostings(docs, docs.count(), false, segment.docs).docs
+        docs.finish()
+        this.#stored.set(segment.number, removed)
+      }
       views.push({ reader: segment, removed })
     }
     reader.finish()
     return { views, nextSegment }
   }
 
-  /** Commits these segments atomically. */
   async write({ views, nextSegment }: Commit): Promise<void> {
     const writer = new ByteWriter()
     writer.byte(format)
@@ -73,7 +78,10 @@ export class Manifest {
       if (removed.length === 0) continue
       stored.set(reader.number, removed)
       if (this.#stored.get(reader.number) === removed) continue
-      cells[`${commitFamily}:${removedQualifier(reader.number)}`] = encodeDocs(removed)
+      const docs = new ByteWriter()
+      docs.varint(removed.length)
+      encodePostings(docs, { docs: removed, counts: undefined }, undefined)
+      cells[`${commitFamily}:${removedQualifier(reader.number)}`] = docs.finish()
     }
     cells[segmentsColumn] = writer.finish()
     const { table, durability } = this.rows
@@ -100,20 +108,4 @@ export class Manifest {
   async reserve(commit: Commit): Promise<void> {
     if (commit.nextSegment > this.#nextSegment) await this.write(commit)
   }
-}
-
-/** The count of document numbers, then each as the distance from its predecessor, all varints. */
-function encodeDocs(docs: Int32Array): Buffer {
-  const writer = new ByteWriter()
-  writer.varint(docs.length)
-  encodePostings(writer, { docs, counts: undefined }, undefined)
-  return writer.finish()
-}
-
-/** Decodes {@link encodeDocs}. `ERR_CORRUPTION`, also for a number beyond the segment. */
-function decodeDocs(bytes: Buffer, { number, docs }: SegmentReader): Int32Array {
-  const reader = new ByteReader(bytes, `the removed documents of the search segment ${number}`)
-  const { docs: removed } = decodePostings(reader, reader.count(), false, docs)
-  reader.finish()
-  return removed
 }

@@ -45,7 +45,6 @@ export interface MergeResult {
   readonly places: readonly Int32Array[]
 }
 
-/** A field of the merged segment. */
 interface MergedField {
   readonly name: string
   readonly kind: SegmentField['kind']
@@ -53,7 +52,6 @@ interface MergedField {
   words: number
 }
 
-/** A merge in progress. */
 interface Merge {
   readonly sources: readonly SegmentView[]
   readonly writer: SegmentWriter
@@ -125,7 +123,6 @@ const noTerm: SegmentTerm = {
   positions: undefined,
 }
 
-/** The next term of a source. */
 class TermHead {
   readonly places: Int32Array
   readonly #reader: SegmentReader

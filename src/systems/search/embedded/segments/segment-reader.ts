@@ -254,7 +254,6 @@ export class SegmentReader {
     return decodeDocumentKey(await this.storedBytes(doc))
   }
 
-  /** The encoded form of a stored document. */
   async storedBytes(doc: number): Promise<Buffer> {
     const { storedBlocks } = this.header
     const at = lowerBound(1, storedBlocks.length, (block) => storedBlocks[block] <= doc) - 1

@@ -59,7 +59,6 @@ export class SegmentRows {
     return { row, cells, timestamp: 1, durability: this.durability }
   }
 
-  /** Removes all rows of a segment. */
   async remove(segment: number): Promise<void> {
     const prefix = segmentRow(segment, rowKind.header, 0).subarray(0, 4)
     let batch: Buffer[] = []

@@ -41,7 +41,6 @@ export class SegmentWriter {
     this.#docs = docs
   }
 
-  /** Adds the next document. */
   addStored(bytes: Buffer): void {
     if (this.#stored.length === 0) this.#storedBlocks.push(this.#storedDocs)
     this.#storedDocs++
