@@ -3,7 +3,7 @@ export { RepositoryManager } from './manager/repository-manager.js'
 export type { Repository, RepositoryWrite } from './manager/repository.js'
 export type { RepositoryOptions } from './manager/options.js'
 export type { HookContext, RepositoryHook } from './records/record.js'
-export { RepositoryError, RepositoryErrorCode } from './errors.js'
+export { RepositoryErrorCode } from './errors.js'
 export {
   checkName,
   lastTag,

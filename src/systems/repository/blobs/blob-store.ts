@@ -7,8 +7,9 @@ import {
   type DurabilityOption,
   type OptionsOf,
   type Table,
+  type CellarError,
 } from '../../../api/index.js'
-import { invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
+import { invalidArgument, repositoryError } from '../errors.js'
 import { checkBuffer, checkPieces } from '../pieces.js'
 import { inlineStore } from '../values/blob-value.js'
 

@@ -30,7 +30,7 @@ import { errorOf } from '../thrown.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
 import { plainMediaType } from './media-types.js'
 
-function closedError(): RepositoryError {
+function closedError(): CellarError {
   return repositoryError('closed', 'text extraction is closed')
 }
 

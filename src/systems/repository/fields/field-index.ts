@@ -14,14 +14,9 @@ import {
   text,
   type AtomicMutation,
   type OptionsOf,
+  type CellarError,
 } from '../../../api/index.js'
-import {
-  corrupt,
-  invalidArgument,
-  invalidRecord,
-  repositoryError,
-  type RepositoryError,
-} from '../errors.js'
+import { corrupt, invalidArgument, invalidRecord, repositoryError } from '../errors.js'
 import { terminated } from '../../../comfort/keys/key-parts.js'
 import { fieldPrefix, indexRemoval, indexRow, rowKinds } from '../records/ordered-row.js'
 import type { FieldType } from '../schema/types.js'

@@ -22,8 +22,9 @@ import {
   type Result,
   type SettingsOf,
   type Table,
+  type CellarError,
 } from '../../../api/index.js'
-import { invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
+import { invalidArgument, repositoryError } from '../errors.js'
 import { hasMembers, storedJson } from '../stored-cells.js'
 import type { StoredNames } from './definition/bound-names.js'
 import type { Formatter, IndexConfiguration } from './definition/configuration.js'

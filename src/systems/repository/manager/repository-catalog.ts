@@ -13,7 +13,7 @@ import {
 import { blobLedger } from '../blobs/blob-references.js'
 import { Blobs } from '../blobs/blobs.js'
 import { TableBlobStore } from '../blobs/blob-store.js'
-import { invalidArgument, RepositoryError, repositoryError } from '../errors.js'
+import { invalidArgument, isRepositoryError, repositoryError } from '../errors.js'
 import { noteDrop } from './dropped-tables.js'
 import { LinkIndex } from '../links/link-index.js'
 import { lastTag } from '../qualified-name.js'

@@ -4,7 +4,7 @@
  * when the type is written.
  */
 import type { RE2JS } from 're2js'
-import { invalidArgument, RepositoryError } from '../errors.js'
+import { invalidArgument, isRepositoryError } from '../errors.js'
 import type {
   EntrySettings,
   FieldEntry,
@@ -98,7 +98,7 @@ function checkRules(rules: FieldRules, field: FieldType): void {
     try {
       leaf.fromJson(value)
     } catch (error) {
-      if (!(error instanceof RepositoryError)) throw error
+      if (!isRepositoryError(error)) throw error
       refuse(`${what} ${shown(value)} is no value of the field`)
     }
   }

@@ -7,8 +7,9 @@ import {
   type AtomicCheck,
   type AtomicMutation,
   type Result,
+  type CellarError,
 } from '../../../../api/index.js'
-import { concurrentUpdate, repositoryError, type RepositoryError } from '../../errors.js'
+import { concurrentUpdate, repositoryError } from '../../errors.js'
 import { fieldPrefix, indexColumn, indexRemoval, indexRow, rowKinds } from '../ordered-row.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../writes/commit.js'
 import { storedRecordId, type RecordId } from '../../record-id.js'
@@ -85,7 +86,7 @@ interface UniqueValue {
   readonly row: Buffer
 }
 
-function notUnique(field: FieldType, id: string, owner?: string): RepositoryError {
+function notUnique(field: FieldType, id: string, owner?: string): CellarError {
   const other = owner === undefined ? 'another record' : owner
   return repositoryError(
     'notUnique',
