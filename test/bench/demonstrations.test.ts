@@ -1,4 +1,8 @@
-/** Demonstrations refuse words that they do not know, and outlive the reader of their output. */
+/**
+ * Demonstrations refuse words that they do not know, and outlive the reader of their output.
+ *
+ * @runs campaign
+ */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

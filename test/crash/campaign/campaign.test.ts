@@ -1,4 +1,8 @@
-/** The campaigns: what they count, record and publish. */
+/**
+ * The campaigns: what they count, record and publish.
+ *
+ * @runs campaign
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

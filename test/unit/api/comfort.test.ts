@@ -1,4 +1,8 @@
-/** What the seam adds on top of any backend: encodings, typed tables, helpers, pages, display. */
+/**
+ * What the seam adds on top of any backend: encodings, typed tables, helpers, pages, display.
+ *
+ * @runs long
+ */
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import {

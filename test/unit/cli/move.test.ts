@@ -1,7 +1,7 @@
 /**
  * `cellar move` between directories: dry run, switch, killed runs, and words that are wrong.
  *
- * @runs long
+ * @runs campaign
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

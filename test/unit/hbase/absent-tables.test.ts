@@ -7,10 +7,11 @@ import { outcome, pause } from '../../suites/kit.js'
 async function open(
   t: Test,
   script: Script,
+  deadlineMilliseconds = 3_000,
 ): Promise<{ gateway: ScriptedGateway; database: HBaseDatabase }> {
   const gateway = await ScriptedGateway.start(script)
   t.teardown(() => gateway.stop())
-  const database = await connectHBase({ ...gateway.address, deadlineMilliseconds: 3_000 })
+  const database = await connectHBase({ ...gateway.address, deadlineMilliseconds })
   t.teardown(() => database.close())
   return { gateway, database }
 }
@@ -50,6 +51,17 @@ void t.test('a description that is read during a change is not that of the chang
   t.strictSame(Object.keys(modified.families), ['f', 'g'])
   await read
   t.strictSame(Object.keys(database.table('t').describe().families), ['f', 'g'], 'and it stays')
+})
+
+void t.test('a stall of the own event loop is no silence of the gateway', async (t) => {
+  const late = { answer: true, afterMilliseconds: 50 }
+  const { database } = await open(t, (name) => (name === 'tableExists' ? late : undefined), 300)
+  const found = database.admin.tableExists('t')
+  // The call is sent, and its answer and its deadline come during the stall.
+  await pause(20)
+  const end = performance.now() + 400
+  while (performance.now() < end);
+  t.equal(await found, true)
 })
 
 void t.test('a scan that is closed while it opens leaves no scanner at the gateway', async (t) => {

@@ -1,4 +1,8 @@
-/** Filters of users whose hooks return values that no filter should return. */
+/**
+ * Filters of users whose hooks return values that no filter should return.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import {
   Database,

@@ -1,4 +1,8 @@
-/** The entry `cellardb/messaging` with values that no caller should give. */
+/**
+ * The entry `cellardb/messaging` with values that no caller should give.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import * as messaging from '../../../src/systems/messaging/index.js'

@@ -2,7 +2,7 @@
  * The entry `cellardb/repository` with values that no caller should give: blobs, search,
  * subscriptions, maintenance, imports, and rows for readers.
  *
- * @runs long
+ * @runs campaign, long
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

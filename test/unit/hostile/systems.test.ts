@@ -1,4 +1,8 @@
-/** Systems refuse a database that is none, by a CellarError that names it. */
+/**
+ * Systems refuse a database that is none, by a CellarError that names it.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { MessagingService } from '../../../src/systems/messaging/index.js'
 import { RepositoryManager } from '../../../src/systems/repository/index.js'

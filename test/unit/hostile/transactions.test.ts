@@ -1,4 +1,8 @@
-/** The entry `cellardb/transactions` with values that no caller should give. */
+/**
+ * The entry `cellardb/transactions` with values that no caller should give.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import * as transactions from '../../../src/systems/transactions/index.js'

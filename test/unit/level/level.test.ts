@@ -1,4 +1,8 @@
-/** What the adapter promises beyond abstract-level's own suite. */
+/**
+ * What the adapter promises beyond abstract-level's own suite.
+ *
+ * @runs long
+ */
 import { AbstractSnapshot } from 'abstract-level'
 import t, { type Test } from 'tap'
 import { CellarError, Database, MemoryFileSystem } from '../../../src/entries/index.js'

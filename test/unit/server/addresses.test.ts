@@ -1,4 +1,8 @@
-/** Addresses of the server: where it listens, and what a request may name. */
+/**
+ * Addresses of the server: where it listens, and what a request may name.
+ *
+ * @runs long
+ */
 import dns from 'node:dns'
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,4 +1,8 @@
-/** Bodies that arrive in pieces of any size. */
+/**
+ * Bodies that arrive in pieces of any size.
+ *
+ * @runs long
+ */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'

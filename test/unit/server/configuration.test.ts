@@ -1,4 +1,8 @@
-/** The configuration file: what is of the wrong type, or is not the file's to set, is refused. */
+/**
+ * The configuration file: what is of the wrong type, or is not the file's to set, is refused.
+ *
+ * @runs long
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -3,7 +3,7 @@
  * it refuses without a token, that values run nothing, and that nothing is wider than the window.
  * Chromium is found as for the page of the repository.
  *
- * @runs campaign
+ * @runs campaign, long
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'

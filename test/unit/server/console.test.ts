@@ -1,4 +1,8 @@
-/** The console and the routes of a database: who may see them, and what they show. */
+/**
+ * The console and the routes of a database: who may see them, and what they show.
+ *
+ * @runs long
+ */
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { metadataStoreOf } from '../../../src/systems/metastore/pulsar/index.js'

@@ -2,7 +2,7 @@
  * The command lines of docs/messaging.md and docs/repository.md work as they stand, against `cellar
  * serve`.
  *
- * @runs long
+ * @runs campaign, long
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -1,4 +1,8 @@
-/** What a principal may see while field types are made, and when the rules are others. */
+/**
+ * What a principal may see while field types are made, and when the rules are others.
+ *
+ * @runs long
+ */
 import t, { type Test } from 'tap'
 import { MemoryFileSystem } from '../../../src/entries/index.js'
 import { RepositoryManager } from '../../../src/systems/repository/index.js'

@@ -1,4 +1,8 @@
-/** Requests that a client sends before it has the answers to the earlier ones. */
+/**
+ * Requests that a client sends before it has the answers to the earlier ones.
+ *
+ * @runs long
+ */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'

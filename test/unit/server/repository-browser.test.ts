@@ -3,7 +3,7 @@
  * their versions looked at and restored. Chromium is found by CHROME_PATH or under its usual names;
  * with CELLAR_SCREENSHOTS=folder the page is drawn there in two widths.
  *
- * @runs campaign
+ * @runs campaign, long
  */
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'

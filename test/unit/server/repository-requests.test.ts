@@ -1,4 +1,8 @@
-/** Requests of the repository at their edges: entity tags, methods, and the description of all. */
+/**
+ * Requests of the repository at their edges: entity tags, methods, and the description of all.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { MemoryFileSystem } from '../../../src/entries/index.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'

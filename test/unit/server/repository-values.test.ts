@@ -1,4 +1,8 @@
-/** Values in requests that cannot be: refused with a status of their own, and nothing is kept. */
+/**
+ * Values in requests that cannot be: refused with a status of their own, and nothing is kept.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { gzipSync } from 'node:zlib'
 import { CellarError, Database, MemoryFileSystem } from '../../../src/entries/index.js'

@@ -1,4 +1,8 @@
-/** Documents that no rule opens: of tags of an earlier configuration, and of tables that change. */
+/**
+ * Documents that no rule opens: of tags of an earlier configuration, and of tables that change.
+ *
+ * @runs long
+ */
 import t, { type Test } from 'tap'
 import { MemoryFileSystem } from '../../../src/entries/index.js'
 import type {

@@ -1,4 +1,8 @@
-/** A server that speaks HTTPS: its certificate, and connections without a handshake. */
+/**
+ * A server that speaks HTTPS: its certificate, and connections without a handshake.
+ *
+ * @runs long
+ */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

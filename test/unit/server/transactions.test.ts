@@ -1,4 +1,8 @@
-/** Transactions over HTTP: the manager is behind a server, the tables are in other databases. */
+/**
+ * Transactions over HTTP: the manager is behind a server, the tables are in other databases.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { SimulatedDisk } from '../../doubles/simulated-disk.js'
 import { Database } from '../../../src/entries/index.js'

@@ -1,4 +1,8 @@
-/** Families whose large values lie in value files (HBase: IS_MOB, MOB_THRESHOLD). */
+/**
+ * Families whose large values lie in value files (HBase: IS_MOB, MOB_THRESHOLD).
+ *
+ * @runs long
+ */
 import t, { type Test } from 'tap'
 import {
   Database,

@@ -24,6 +24,22 @@ export interface Request {
   readonly isIdempotent: boolean
 }
 
+/**
+ * Calls `late` after the time, unless it is ended. An answer that has arrived by then is read
+ * first: a stall of the own event loop is no silence of the gateway.
+ */
+function timeout(milliseconds: number, late: () => void): { end(): void } {
+  let isEnded = false
+  const check = (): void => void (isEnded || late())
+  const timer = setTimeout(() => setImmediate(check), Math.max(0, milliseconds))
+  return {
+    end: () => {
+      isEnded = true
+      clearTimeout(timer)
+    },
+  }
+}
+
 /** The end of the time for a call, by the monotonic clock. */
 export function millisecondsLeft(deadline: number): number {
   return deadline - performance.now()
@@ -81,9 +97,9 @@ export class Connection {
   /** Sends a call and decodes its answer. REQUIRES that no call runs. */
   async call(request: Request, milliseconds: number): Promise<unknown> {
     if (!this.#isOpen) throw noAnswer(`${this.#place}: the connection is closed`, false)
-    const timer = setTimeout(() => {
+    const timer = timeout(milliseconds, () => {
       this.#end(`no answer to '${request.method.name}' within ${Math.round(milliseconds)} ms`)
-    }, milliseconds)
+    })
     this.#socket.ref()
     try {
       const message = await new Promise<Buffer>((resolve, reject) => {
@@ -97,7 +113,7 @@ export class Connection {
       const text = error instanceof CellarError ? error.message : String(error)
       throw noAnswer(`${this.#place}: ${text}`, true, error)
     } finally {
-      clearTimeout(timer)
+      timer.end()
       this.#waiting = undefined
       this.#socket.unref()
     }
@@ -142,15 +158,15 @@ function openSocket(
     const socket = secured ?? createConnection({ host, port })
     socket.setNoDelay(true)
     const fail = (reason: string, cause?: unknown): void => {
-      clearTimeout(timer)
+      timer.end()
       socket.destroy()
       reject(noAnswer(`${place}: ${reason}`, false, cause))
     }
-    const timer = setTimeout(() => fail('no connection in time'), Math.max(0, milliseconds))
+    const timer = timeout(milliseconds, () => fail('no connection in time'))
     const refused = (error: Error): void => fail(`cannot connect: ${error.message}`, error)
     socket.once('error', refused)
     socket.once(secured === undefined ? 'connect' : 'secureConnect', () => {
-      clearTimeout(timer)
+      timer.end()
       socket.off('error', refused)
       resolve(socket)
     })

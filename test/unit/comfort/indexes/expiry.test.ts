@@ -1,4 +1,8 @@
-/** Indexes of families whose cells expire. */
+/**
+ * Indexes of families whose cells expire.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { openIndexes } from '../../../../src/entries/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'

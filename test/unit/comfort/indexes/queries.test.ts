@@ -1,4 +1,8 @@
-/** Queries, refusals, builds and repair of indexes. */
+/**
+ * Queries, refusals, builds and repair of indexes.
+ *
+ * @runs long
+ */
 import t, { type Test } from 'tap'
 import {
   openIndexes,

@@ -1,4 +1,8 @@
-/** The end of an owned database: nothing is under way behind it, and it does not take long. */
+/**
+ * The end of an owned database: nothing is under way behind it, and it does not take long.
+ *
+ * @runs long
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Database } from '../../../../src/api/index.js'

@@ -3,6 +3,8 @@
  * from outside of the block, whatever its lengths, slots, marks and counts say.
  *
  * CELLAR_SEED repeats a run; CELLAR_DAMAGED_BLOCKS is the number of blocks.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom, type Random } from '../../../../bench/harness/draws/random.js'

@@ -1,4 +1,8 @@
-/** What nobody needs any more is removed while a server runs, and what hinders that is told. */
+/**
+ * What nobody needs any more is removed while a server runs, and what hinders that is told.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'

@@ -1,4 +1,8 @@
-/** The S3 store at a server that hangs, or answers what nobody asked for. */
+/**
+ * The S3 store at a server that hangs, or answers what nobody asked for.
+ *
+ * @runs long
+ */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'

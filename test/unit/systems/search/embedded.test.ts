@@ -1,4 +1,8 @@
-/** The embedded index beyond what all search backends have in common. */
+/**
+ * The embedded index beyond what all search backends have in common.
+ *
+ * @runs long
+ */
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { deferred } from '../../../../src/base/deferred.js'

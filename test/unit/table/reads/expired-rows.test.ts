@@ -4,6 +4,8 @@
  * matcher, which a filter asks for.
  *
  * CELLAR_SEED repeats a run; CELLAR_EXPIRED_STEPS is its length.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/draws/random.js'
