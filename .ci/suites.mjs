@@ -21,9 +21,9 @@ function sourceOf(file) {
 /**
  * How a test runs, which its source says in the first comment by `@runs`: `alone`, in a process of
  * its own, because it takes long or changes its process; `together`, in one process with those of its
- * folder that say so, because they write what the others read; `campaign`, only when it is named: faults,
- * kills, power cuts, long histories, whole suites on a second backend, the package and the programs of
- * the pages as users run them; `long`, not in `test:quick`.
+ * folder that say so, because they write what the others read; `campaign`, only when it is named:
+ * faults, kills, power cuts, random histories, hostile values, whole suites on a second backend, the
+ * package and the programs of the pages as users run them; `long`, not in `test:quick`.
  */
 function runsOf(file) {
   const source = readFileSync(join(root, sourceOf(file)), 'utf8')

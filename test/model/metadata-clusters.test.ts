@@ -3,6 +3,8 @@
  * events have arrived, in whatever order, all clusters have the same records.
  *
  * CELLAR_SEED: the first seed. CELLAR_CLUSTER_HISTORIES: how many.
+ *
+ * @runs campaign
  */
 import t from 'tap'
 import { openMemoryDatabase } from '../../src/entries/memory.js'

@@ -4,6 +4,8 @@
  * exactly what was changed. Small limits cut groups, commits and rows of the feed.
  *
  * CELLAR_SEED: the first seed. CELLAR_GROUP_HISTORIES: how many.
+ *
+ * @runs campaign
  */
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../src/entries/index.js'

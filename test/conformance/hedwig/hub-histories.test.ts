@@ -3,6 +3,8 @@
  * planted into hubs are found by the same histories.
  *
  * CELLAR_SEED: the first seed. CELLAR_HUB_HISTORIES: histories of sound hubs, default 100.
+ *
+ * @runs campaign
  */
 import { CellarError } from '../../../src/api/index.js'
 import t from 'tap'

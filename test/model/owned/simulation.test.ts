@@ -3,6 +3,8 @@
  *
  * CELLAR_OWNER_SEEDS: number of runs, default 300, in the long form 10,000. CELLAR_SEED: the
  * first one.
+ *
+ * @runs campaign
  */
 import t from 'tap'
 import { loadChecksums } from '../../../src/storage/codec/checksum.js'

@@ -4,7 +4,7 @@
  *
  * CELLAR_SEED: the first seed. CELLAR_PROJECTION_HISTORIES: how many.
  *
- * @runs long
+ * @runs campaign
  */
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'

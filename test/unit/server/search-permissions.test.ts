@@ -6,7 +6,7 @@
  * field that the principal may not read; and after a build the hits are those of an evaluation of
  * the configuration over the readable fields alone.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { seededRandom, type Random } from '../../../src/base/random.js'

@@ -2,7 +2,7 @@
  * HFiles of Cellar and of HBase that are cut, flipped or mixed up: every one ends with a named
  * error that has the file and the offset, and nothing of it is loaded.
  *
- * @runs long
+ * @runs campaign
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -2,7 +2,7 @@
  * An export to HFiles that fails or dies at any operation of the file system: nothing is left that
  * stops a second one, which then survives a power cut, and no load takes a part of it.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'

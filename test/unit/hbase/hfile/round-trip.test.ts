@@ -2,7 +2,7 @@
  * Tables exported as HFiles and loaded again have the same cells: of all kinds, in all
  * compressions, with split keys, and with an index of several levels.
  *
- * @runs long
+ * @runs campaign
  */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -3,7 +3,7 @@
  *
  * CELLAR_SEED: the seed; CELLAR_MOVE_STRIDE: the changes come at every so many calls.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import type { Database } from '../../../../src/api/index.js'

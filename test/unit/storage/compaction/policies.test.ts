@@ -2,7 +2,7 @@
  * Policies on simulated stores: they come to rest, keep reads right, and stay within bounds. That
  * choices name no busy file, hold whole rows and neighbours only is asserted inside.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'

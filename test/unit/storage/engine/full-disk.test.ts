@@ -1,7 +1,7 @@
 /**
  * A database on a full disk: it opens, gives space back, and goes on.
  *
- * @runs long
+ * @runs campaign
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'

@@ -2,7 +2,7 @@
  * Random histories in which every open view must go on to show what it showed at its opening,
  * whatever is written, flushed, compacted, cloned and loaded. Nothing but reads is compared.
  *
- * @runs long
+ * @runs campaign
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'

@@ -1,7 +1,7 @@
 /**
  * Threads that the system refuses to start, as at the limit of a container.
  *
- * @runs long
+ * @runs campaign
  */
 import { createRequire } from 'node:module'
 import type * as workerThreads from 'node:worker_threads'

@@ -3,7 +3,7 @@
  * of the file system, a kill at each write of the log; and defects that the model must find.
  * CELLAR_SEED repeats the history.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'

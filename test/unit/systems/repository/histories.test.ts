@@ -3,7 +3,7 @@
  *
  * CELLAR_SEED: the first seed. CELLAR_RECORD_HISTORIES: how many.
  *
- * @runs long
+ * @runs campaign
  */
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'

@@ -2,7 +2,7 @@
  * Random histories of snapshot isolation under flushes, compactions and prunings, beside a model.
  * CELLAR_SEED repeats the first history; CELLAR_ISOLATION_RUNS says how many there are.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'

@@ -2,7 +2,7 @@
  * Every public call with every hostile value in every place of its arguments: it works or fails
  * with a `CellarError` of a known code, and what fails has changed nothing.
  *
- * @runs long
+ * @runs campaign
  */
 import t, { type Test } from 'tap'
 import * as cellar from '../../../../src/entries/index.js'

@@ -5,7 +5,7 @@
  *
  * CELLAR_SEED repeats a run.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/draws/random.js'

@@ -5,7 +5,7 @@
  *
  * CELLAR_SEED: the seed of the random part, by default a new one.
  *
- * @runs long
+ * @runs campaign
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -5,7 +5,7 @@
  * Timestamps only grow and deletes concern all versions, because else HBase itself lets the time of
  * a compaction decide what is read.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { ManualClock } from '../../../../../src/base/clock.js'

@@ -2,7 +2,7 @@
  * Salvage, repair and verification where a call of the file system fails: what is lost is told, and
  * a failure that says nothing about the files is no damage.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../../src/entries/index.js'

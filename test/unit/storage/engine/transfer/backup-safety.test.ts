@@ -1,7 +1,7 @@
 /**
  * Steps of backups and restores whose loss would show in rare cases only.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { FaultyFileSystem } from '../../../../doubles/faulty-fs.js'

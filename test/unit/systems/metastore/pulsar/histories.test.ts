@@ -4,7 +4,7 @@
  *
  * CELLAR_SEED: the first seed. CELLAR_LOCK_HISTORIES: how many of each kind.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import t from 'tap'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
