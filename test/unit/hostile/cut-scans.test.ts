@@ -2,7 +2,7 @@
  * Scans that fail half-way: a system gives the whole answer or an error with a code, never the part
  * that was read before.
  *
- * @runs long
+ * @runs campaign
  */
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'

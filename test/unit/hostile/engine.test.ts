@@ -1,7 +1,7 @@
 /**
  * The entries of the engine with values that no caller should give: see hostile-calls.ts.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import * as cellar from '../../../src/entries/index.js'

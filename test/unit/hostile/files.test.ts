@@ -2,7 +2,7 @@
  * Files of a database are for their owner alone, links do not lead out of its directory, and blocks
  * that claim to be large take no memory.
  *
- * @runs long
+ * @runs campaign
  */
 import { spawnSync } from 'node:child_process'
 import {

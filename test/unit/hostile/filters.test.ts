@@ -1,7 +1,7 @@
 /**
  * Filters of users whose hooks return values that no filter should return.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import {

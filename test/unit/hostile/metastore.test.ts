@@ -1,7 +1,7 @@
 /**
  * The entry `cellardb/metastore` with values that no caller should give: see hostile-calls.ts.
  *
- * @runs long
+ * @runs campaign
  */
 import { MemoryHubRegistry } from '../../helpers/metastore/memory-hubs.js'
 import t from 'tap'

@@ -1,7 +1,7 @@
 /**
  * Systems that open while their tables are made or dropped by others.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { CellarError, Database, MemoryFileSystem } from '../../../src/entries/index.js'

@@ -2,7 +2,7 @@
  * The entry `cellardb/metastore/pulsar` with values that no caller should give: see
  * hostile-calls.ts.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import * as pulsar from '../../../src/entries/metastore-pulsar.js'

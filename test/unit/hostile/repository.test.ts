@@ -1,7 +1,7 @@
 /**
  * The records of `cellardb/repository` with values that no caller should give.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'

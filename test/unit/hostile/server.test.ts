@@ -1,7 +1,7 @@
 /**
  * The entry `cellardb/server` with values that no caller should give: see hostile-calls.ts.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'

@@ -1,7 +1,7 @@
 /**
  * Systems refuse a database that is none, by a CellarError that names it.
  *
- * @runs long
+ * @runs campaign
  */
 import t from 'tap'
 import { MessagingService } from '../../../src/systems/messaging/index.js'

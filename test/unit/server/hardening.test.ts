@@ -1,7 +1,7 @@
 /**
  * What guards every system of the server: pages of others, slow and large requests, the end.
  *
- * @runs long
+ * @runs campaign
  */
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'

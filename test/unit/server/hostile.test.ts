@@ -2,7 +2,7 @@
  * Bodies and clients that mean no good: every answer is a named error or success, nothing is lost,
  * and the server goes on. CELLAR_SEED repeats the bodies.
  *
- * @runs long
+ * @runs campaign
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

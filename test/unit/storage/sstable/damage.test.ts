@@ -1,4 +1,4 @@
-/** @runs long */
+/** @runs campaign */
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import type { CodecName } from '../../../../src/storage/codec/codec.js'

@@ -1,4 +1,4 @@
-/** @runs long */
+/** @runs campaign */
 import t from 'tap'
 import { readFrames, wasStored } from '../../../crash/damage/damage-oracle.js'
 import { CellarError } from '../../../../src/base/errors.js'
