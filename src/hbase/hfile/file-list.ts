@@ -1,6 +1,7 @@
 /**
- * The list of an export, `_CELLAR` in its directory: the files, and how many cells they have. It is
- * written when all files are durable, and before they get their names. HBase passes over it.
+ * The directory of an export, and the list `_CELLAR` in it: the files, and how many cells they
+ * have. The list is written when all files are durable, and before they get their names. HBase
+ * passes over it.
  */
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import { makeDurableDirectory } from '../../storage/engine/open/make-directory.js'

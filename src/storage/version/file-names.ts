@@ -1,5 +1,5 @@
 /**
- * Names of the files in a database directory.
+ * Names of the files in a database directory, and the files that a state names.
  *
  * All kinds of files share one number space, so a number names at most one file in the life of a
  * database. Numbers are decimal with at least six digits. A name that {@link formatFileName} would

@@ -6,7 +6,8 @@
  * the commit; with a remote service they are published just before the commit. Outside of a
  * transaction it publishes at once.
  *
- * Publishing never conflicts: the change set is empty. Checkpoints are refused.
+ * Publishing never conflicts: the change set is empty. Checkpoints are refused. `prepareFetch` is
+ * CDAP's form of a fetch.
  */
 import { stateError } from '../transactions/errors.js'
 import { SingleParticipant } from '../transactions/participant.js'

@@ -3,7 +3,7 @@
  *
  * A term is a string with one character per byte, so the order of JavaScript strings is the order
  * of the bytes. The bytes of a text are its UTF-8 form. A number has eight bytes, which sort as the
- * numbers do.
+ * numbers do. Times are ISO 8601 in UTC or NOW, followed by date math.
  */
 import { checkChoice, invalidArgument, isText, shown } from '../../api/index.js'
 import { keyParts, type KeyPart } from '../../comfort/keys/key-parts.js'

@@ -3,7 +3,8 @@
  *
  * The core needs a string field for keys as unique key, and the reserved fields. A response 400 to
  * several documents means that Solr will never accept one of them; they are then sent one by one.
- * Any other failure is `ERR_SEARCH_SERVER`, and the caller sends the changes again.
+ * Any other failure is `ERR_SEARCH_SERVER`, and the caller sends the changes again. A query is sent
+ * in one form, which every parser of Lucene's syntax reads alike.
  */
 import {
   CellarError,

@@ -1,4 +1,7 @@
-/** Runs work in transactions, with retries after conflicts (Tephra: TransactionExecutor). */
+/**
+ * Runs work in transactions, with retries after conflicts (Tephra: TransactionExecutor). The work
+ * gets a scope, which ends with it.
+ */
 import {
   checkDatabase,
   checked,

@@ -7,10 +7,10 @@
  * because the edit may have become durable; only the next open shows.
  */
 import { assert } from '../../../base/assert.js'
-import { ErrorCode, hasCode } from '../../../base/errors.js'
 import { makeHookWatch, mergeHookOutcomes } from '../../coprocessor/hook-chain.js'
 import type { MergeChoice, MoveChoice } from '../../compaction/choice.js'
 import { attemptsMax } from '../../job/threads/executor.js'
+import { isThreadLost } from '../../job/threads/thread-place.js'
 import {
   addDrops,
   inputOf,
@@ -224,7 +224,7 @@ export class CompactionRun {
       } catch (error) {
         runner.discard(job)
         runner.end(job, true)
-        if (!hasCode(error, ErrorCode.jobFailed) || attempt >= attemptsMax) throw error
+        if (!isThreadLost(error) || attempt >= attemptsMax) throw error
       }
     }
   }

@@ -12,8 +12,9 @@
  * job and runs the same job inline. The output of the cancelled job is never used.
  */
 import { assert } from '../../../base/assert.js'
-import { CellarError, ErrorCode, hasCode } from '../../../base/errors.js'
+import { CellarError, ErrorCode } from '../../../base/errors.js'
 import { attemptsMax, runInSlices, runToEnd } from '../../job/threads/executor.js'
+import { isThreadLost } from '../../job/threads/thread-place.js'
 import { addDrops, isCancelled, noDrops, type FlushJob, type JobResult } from '../../job/job.js'
 import type { FlushMember, FlushUnit } from '../../store/flush-unit.js'
 import type { Store } from '../../store/store.js'
@@ -271,7 +272,7 @@ export class Flusher {
         if (isCancelled(error)) continue
         // A worker thread that died may have left an unfinished file.
         runner.discard(job)
-        if (!hasCode(error, ErrorCode.jobFailed) || attempt++ >= attemptsMax) throw error
+        if (!isThreadLost(error) || attempt++ >= attemptsMax) throw error
       }
     }
   }

@@ -9,7 +9,7 @@ import { runCompaction } from '../compaction-job.js'
 import { runFlush } from '../flush-job.js'
 import type { Job, JobControl, JobResult, JobStep } from '../job.js'
 
-/** How often a job is run at most if it ends with `ERR_JOB_FAILED`. */
+/** How often a job is run at most if its thread ends. */
 export const attemptsMax = 3
 
 /** Runs jobs. */

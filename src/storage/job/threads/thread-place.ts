@@ -32,9 +32,18 @@ export interface Pool {
   destroy(): Promise<void>
 }
 
-/** Makes the `ERR_JOB_FAILED` of a job of which nothing was run, because no thread came up. */
-export function noThread(message: string, cause?: unknown): CellarError {
-  return new CellarError(ErrorCode.jobFailed, message, { cause })
+const lost = new WeakSet<object>()
+
+/** Makes the `ERR_JOB_FAILED` of a job whose thread ended, or never came up. */
+export function threadLost(message: string, cause?: unknown): CellarError {
+  const error = new CellarError(ErrorCode.jobFailed, message, { cause })
+  lost.add(error)
+  return error
+}
+
+/** Whether an error is one of {@link threadLost}: a job that failed by itself is not run again. */
+export function isThreadLost(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && lost.has(error)
 }
 
 /** Threads in a row that end before they are ready, after which no other is started. */
@@ -81,15 +90,15 @@ export class ThreadPlace {
   }
 
   /**
-   * Runs a job. Rejects with {@link noThread} if no thread comes up, and with the error of the pool
-   * if the thread ends or `signal` ends it.
+   * Runs a job. Rejects with {@link threadLost} if no thread comes up, and with the error of the
+   * pool if the thread ends or `signal` ends it.
    */
   async run(task: WorkerTask, signal: AbortSignal | null): Promise<WorkerAnswer> {
     for (let start = 0; start <= failedStartsMax && !this.isClosed; start++) {
       const answer = await this.attempt(task, signal)
       if (answer !== undefined) return answer
     }
-    throw noThread('the threads of a job ended before they were ready', this.startError)
+    throw threadLost('the threads of a job ended before they were ready', this.startError)
   }
 
   /** Ends the thread. A job that it runs is rejected. */
@@ -108,7 +117,7 @@ export class ThreadPlace {
         this.start().run(task, { name: 'runTask', signal }).then(resolve, reject)
       } catch (cause) {
         this.pool = undefined
-        reject(noThread('the system refuses a thread', cause))
+        reject(threadLost('the system refuses a thread', cause))
       }
     })
   }

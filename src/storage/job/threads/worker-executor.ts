@@ -16,7 +16,7 @@
  * threads are forbidden. Then all jobs run on the inline executor, if there is one; `onInline` is
  * called once.
  */
-import { CellarError, ErrorCode, hasCode } from '../../../base/errors.js'
+import { CellarError, ErrorCode } from '../../../base/errors.js'
 import { isInstalled, requirePackage } from '../../../base/load-package.js'
 import type { DirectoryBinding } from '../../fs/directory-handle.js'
 import { hasOwnFile } from '../../fs/own-file.js'
@@ -25,7 +25,7 @@ import { attemptsMax, type JobExecutor } from './executor.js'
 import { HookWatchdog } from './hook-watchdog.js'
 import type { Job, JobControl, JobResult } from '../job.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
-import { noThread, ThreadPlace, type Pool } from './thread-place.js'
+import { isThreadLost, threadLost, ThreadPlace, type Pool } from './thread-place.js'
 
 interface PoolModule {
   readonly Piscina: new (options: Record<string, unknown>) => Pool
@@ -162,7 +162,7 @@ export class WorkerExecutor implements JobExecutor {
     } catch (cause) {
       if (this.hasNoThreads(cause)) return this.inline!.run(job, control)
       const message = `the worker thread of a ${job.kind} job died`
-      throw watchdog?.error ?? new CellarError(ErrorCode.jobFailed, message, { cause })
+      throw watchdog?.error ?? threadLost(message, cause)
     } finally {
       watchdog?.stop()
     }
@@ -196,7 +196,7 @@ export class WorkerExecutor implements JobExecutor {
    */
   private hasNoThreads(cause: unknown): boolean {
     if (this.inline === undefined) return false
-    if (this.everReady) return hasCode(cause, ErrorCode.jobFailed)
+    if (this.everReady) return isThreadLost(cause)
     if (this.successor === undefined) {
       if (++this.jobsWithoutThread < jobsWithoutThreadMax) return false
       this.successor = this.inline
@@ -209,7 +209,7 @@ export class WorkerExecutor implements JobExecutor {
   async close(): Promise<void> {
     const { places } = this
     this.places = this.makePlaces()
-    this.rejectWaiting(noThread('the threads were ended'))
+    this.rejectWaiting(threadLost('the threads were ended'))
     await Promise.all(places.map((place) => place.close()))
   }
 
@@ -258,7 +258,7 @@ export class WorkerExecutor implements JobExecutor {
       job.resolve(await place.run(job.task, job.signal))
     } catch (error) {
       job.reject(error)
-      if (hasCode(error, ErrorCode.jobFailed) && !this.hasThread) this.rejectWaiting(error)
+      if (isThreadLost(error) && !this.hasThread) this.rejectWaiting(error)
     }
     place.isBusy = false
     this.pump()

@@ -5,7 +5,7 @@
  * The checksum covers payload, codec id and length, and is seeded with file number and offset. So a
  * section is valid at one place only: a swapped or stale section is detected like a flipped bit.
  */
-import { corruption, CellarError, ErrorCode } from '../../../base/errors.js'
+import { corruption, CellarError, ErrorCode, hasCode } from '../../../base/errors.js'
 import { placeSeed, storedChecksumMatches, xxh64 } from '../../codec/checksum.js'
 import { CodecId, type Codecs } from '../../codec/codec.js'
 import { payloadBytesMax, trailerBytes } from '../format.js'
@@ -87,11 +87,13 @@ export function decompressSection(
   try {
     codec.decompress(stored, start, end - trailerBytes, target, length)
   } catch (cause) {
+    // A broken assertion, or a lack of memory, is no damage.
+    if (!hasCode(cause, ErrorCode.corruption)) throw cause
     const detail = {
       file: file.path,
       offset,
       expected: `${length} bytes of ${codec.name}`,
-      found: (cause as Error).message,
+      found: cause.message,
     }
     throw corruption(`damaged ${file.fileKind ?? 'SSTable'} section`, detail, cause)
   }

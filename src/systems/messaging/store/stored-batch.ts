@@ -1,7 +1,7 @@
 /**
  * The messages of one row of the message table: of one millisecond, with consecutive sequences, and
  * of one transaction or none. The *last* message names the row. A scan from any place therefore
- * finds first the row that holds this place.
+ * finds first the row that holds this place. `AscendingClock` gives out the places.
  */
 import { assert } from '../../../api/index.js'
 import type { PackedPayloads } from './packed-payloads.js'

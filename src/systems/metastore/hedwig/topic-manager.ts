@@ -1,6 +1,6 @@
 /**
  * The election of topic owners (Hedwig: `MMTopicManager`), by conditional writes of the owner's
- * record, without a coordinator.
+ * record, without a coordinator; and the registry of hubs, as elections use it.
  *
  * A topic without an owner, or with a dead owner, is assigned to the hub with the lowest load, by a
  * write conditional on the version that was read. A hub that loses this race reads again, also if

@@ -1,6 +1,6 @@
 /**
- * Errors of users' callbacks: an error handler receives them. Neither a callback nor the handler
- * can end the process or fail the calling operation.
+ * Callbacks of users: their check, and their errors, which an error handler receives. Neither a
+ * callback nor the handler can end the process or fail the calling operation.
  */
 import { inspect, types } from 'node:util'
 import { invalidArgument, shown } from '../../../api/index.js'

@@ -1,4 +1,7 @@
-/** The interface of blob stores, and the keys of blobs, which name the store. */
+/**
+ * The interface of blob stores, the keys of blobs, which name the store, and the store in a table
+ * of the database.
+ */
 import {
   checkMethods,
   declareOptions,

@@ -1,4 +1,4 @@
-/** What the parts of one running index share. */
+/** The state that the parts of one running index share, and its source of records. */
 import type { Clock } from '../../../api/index.js'
 import type { SearchBackend } from '../../search/search-backend.js'
 import type { SchemaCache } from '../schema/schema-cache.js'

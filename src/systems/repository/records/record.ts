@@ -1,4 +1,4 @@
-/** Records as callers give and get them. */
+/** Records as callers give and get them, and the hooks that see them before a write. */
 import {
   checkArray,
   checked,

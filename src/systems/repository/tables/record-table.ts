@@ -1,4 +1,4 @@
-/** A record table: all operations on records. */
+/** A record table: all operations on records, also as objects of a definition. */
 import {
   checkArray,
   checked,

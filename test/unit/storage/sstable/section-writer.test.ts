@@ -1,6 +1,13 @@
 import t from 'tap'
+import { InvariantError } from '../../../../src/base/assert.js'
+import {
+  codecError,
+  CodecId,
+  type Codec,
+  type Codecs,
+} from '../../../../src/storage/codec/codec.js'
+import { decompressSection } from '../../../../src/storage/sstable/blocks/section.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { CodecId, type Codec } from '../../../../src/storage/codec/codec.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { SectionWriter } from '../../../../src/storage/sstable/blocks/section-writer.js'
 import { trailerBytes } from '../../../../src/storage/sstable/format.js'
@@ -52,5 +59,23 @@ void t.test('a section is stored compressed if that saves an eighth', (t) => {
   t.equal(writer.addCompressed(payload, 0, payload.length, codec), 701 + trailerBytes)
   stored = 702
   t.equal(writer.addCompressed(payload, 0, payload.length, codec), 801 + trailerBytes)
+  t.end()
+})
+
+void t.test('a codec that breaks an assertion is a bug, and no damage', (t) => {
+  const codecOf = (error: Error): Codecs => {
+    const decompress = (): never => {
+      throw error
+    }
+    return { byId: () => ({ name: 'LZ4', decompress }) } as unknown as Codecs
+  }
+  const stored = Buffer.alloc(64)
+  const decompress = (error: Error) => (): void => {
+    const file = { path: '/f', writtenAs: 1 }
+    decompressSection(stored, 0, 64, Buffer.alloc(8), 8, file, 5, codecOf(error))
+  }
+  t.throws(decompress(new InvariantError('target too short')), { name: 'InvariantError' })
+  const damage = { file: '/f', offset: 5, found: 'no block' }
+  t.throws(decompress(codecError('no block')), { code: 'ERR_CORRUPTION', corruption: damage })
   t.end()
 })

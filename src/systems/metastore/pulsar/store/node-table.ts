@@ -1,4 +1,7 @@
-/** Reads of the tables of one store: of the newest state or of a snapshot. */
+/**
+ * Reads of the tables of one store, of the newest state or of a snapshot, and the cache of the
+ * newest nodes.
+ */
 import {
   type Database,
   type Result,

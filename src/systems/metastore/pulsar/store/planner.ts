@@ -1,5 +1,5 @@
 /**
- * Plans commits on the working state: checks, new nodes and events.
+ * Plans commits on the working state: checks, new nodes, entries of indexes and events.
  *
  * A commit is planned synchronously. After an error the caller rolls the state back, so the commit
  * leaves no change.

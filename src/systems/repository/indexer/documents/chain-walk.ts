@@ -1,7 +1,7 @@
 /**
  * Walks chains from record to record, at one version tag. Each record on the way is noted as a
  * dependency, with the fields used, before it is read. So a concurrent change of that record either
- * finds the note or is seen by the read.
+ * finds the note or is seen by the read. A chain may end at a system field: id, version or type.
  */
 import { Link } from '../../link.js'
 import { eachValue, type EmbeddedRecord } from '../../values/nested-types.js'

@@ -1,5 +1,6 @@
 /**
- * Scans of record tables in the order of the ids. A scan reads the newest version of each record.
+ * Scans of record tables in the order of the ids, and their filters. A scan reads the newest
+ * version of each record.
  */
 import {
   checkArray,

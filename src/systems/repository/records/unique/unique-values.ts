@@ -1,6 +1,7 @@
 /**
  * Unique fields: one row for each value, with the id of its record. The row is written in the batch
- * of the record, with a check that no other record has the value.
+ * of the record, with a check that no other record has the value. A field that becomes unique
+ * claims the values of the records that exist.
  */
 import {
   assert,

@@ -1,6 +1,7 @@
 /**
  * Commits changes of records: rows, events, unique values, index rows and blob states, in one
- * atomic batch. After a crash the whole batch is present, or nothing of it.
+ * atomic batch. After a crash the whole batch is present, or nothing of it. `CommitGate` waits for
+ * the commits that run.
  */
 import {
   assert,

@@ -31,15 +31,20 @@ import { RecordId, type RecordIdLike } from '../../record-id.js'
 const flipsMax = 3
 
 /** Result of a write. The record is built on demand, because most callers never read it. */
-function outcome<Status, Shown>(status: Status, sequence: number | undefined, show: () => Shown) {
-  let record: Shown | undefined
-  return {
-    status,
-    sequence,
-    get record(): Shown {
-      record ??= show()
-      return record
-    },
+class Outcome<Status, Shown> {
+  readonly status: Status
+  readonly sequence: number | undefined
+  readonly #show: () => Shown
+  #record: Shown | undefined
+
+  constructor(status: Status, sequence: number | undefined, show: () => Shown) {
+    this.status = status
+    this.sequence = sequence
+    this.#show = show
+  }
+
+  get record(): Shown {
+    return (this.#record ??= this.#show())
   }
 }
 
@@ -49,7 +54,7 @@ export async function commitWrite(
   { status, change, show }: PreparedWrite,
 ): Promise<WriteResult> {
   const sequence = change && (await commit([{ context, change }]))
-  return outcome(status, sequence, show)
+  return new Outcome(status, sequence, show)
 }
 
 async function createRecord(context: TableContext, { id, run }: Attempt): Promise<WriteResult> {
@@ -149,8 +154,8 @@ export async function writeBatch(
   const hasConflict = prepared.some(({ status }) => status === 'CONFLICT')
   const sequence = hasConflict || changes.length === 0 ? undefined : await commit(changes)
   return prepared.map(({ status, change, show, showStored }) => {
-    if (!hasConflict || change === undefined) return outcome(status, sequence, show)
-    return outcome('NOT_WRITTEN', sequence, showStored)
+    if (!hasConflict || change === undefined) return new Outcome(status, sequence, show)
+    return new Outcome('NOT_WRITTEN', sequence, showStored)
   })
 }
 
